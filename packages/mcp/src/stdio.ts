@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
 import { Access } from '@mailroom/tools/access.ts'
 import { isNotFound } from '@mailroom/tools/problem.ts'
+import type { Restriction } from '@mailroom/tools/restriction.ts'
 import {
   isJSONRPCErrorResponse,
   isJSONRPCNotification,
@@ -20,10 +21,7 @@ import { makeMcpServer } from './mcp-server.ts'
 export type StdioOptions = {
   readonly baseUrl: string
   readonly apiKey: string
-  /** Id or address of the only inbox of this connection; null for all inboxes of the account. */
-  readonly inbox?: string | null
-  /** Omits the tools that send, create or change anything. */
-  readonly isReadOnly?: boolean
+  readonly restriction: Restriction
 }
 
 const PROBE_MS_MAX = 5_000
@@ -36,7 +34,7 @@ const LAST_ANSWERS_MS_MAX = 60_000
  * report it.
  */
 export async function runStdio(options: StdioOptions): Promise<void> {
-  const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options
+  const { baseUrl, apiKey, restriction } = options
   // A file as standard input, such as /dev/null, ends and is not closed.
   const ended = Promise.race([once(process.stdin, 'end'), once(process.stdin, 'close')])
   // The library drops unanswered requests when its input ends, so its input is a copy.
@@ -45,7 +43,6 @@ export async function runStdio(options: StdioOptions): Promise<void> {
   const handle = serveStdio(
     async () => {
       const isSandbox = await findSandbox(options)
-      const restriction = { inbox, isReadOnly }
       return makeMcpServer(
         new Access({
           client: new Mailroom({ baseUrl, apiKey }),

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { opened, openTenant } from '@mailroom/server/test/world.ts'
 import { Access } from '@mailroom/tools/access.ts'
+import { unrestricted } from '@mailroom/tools/restriction.ts'
 import { getDeliveryStatus } from '@mailroom/tools/sending-tools.ts'
 
 const world = opened(() => openTenant('sqlite'))
@@ -30,7 +31,7 @@ test('a message is not pending once its only recipient accepted it', {
         return new Response(JSON.stringify(body), response)
       },
     }),
-    restriction: { inbox: null, isReadOnly: false },
+    restriction: unrestricted,
     isSandbox: true,
     onFault: assert.fail,
   })

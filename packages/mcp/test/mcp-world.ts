@@ -23,6 +23,7 @@ export type Connecting = {
   key?: string
   inbox?: string
   isReadOnly?: boolean
+  tools?: string
   era?: Era
   headers?: Record<string, string>
 }
@@ -97,10 +98,11 @@ export function textOf({ content }: CallToolResult): string {
 export function overHttp(
   baseUrl: string,
   key: string,
-  { inbox, isReadOnly, headers = {} }: Connecting = {},
+  { inbox, isReadOnly, tools, headers = {} }: Connecting = {},
 ): StreamableHTTPClientTransport {
   const url = new URL('/mcp', baseUrl)
   if (inbox !== undefined) url.searchParams.set('inbox', inbox)
+  if (tools !== undefined) url.searchParams.set('tools', tools)
   if (isReadOnly) url.searchParams.set('read_only', 'true')
   const init = { headers: { authorization: `Bearer ${key}`, ...headers } }
   return new StreamableHTTPClientTransport(url, { requestInit: init })
@@ -109,7 +111,7 @@ export function overHttp(
 function overStdio(
   baseUrl: string,
   key: string,
-  { inbox, isReadOnly }: Connecting,
+  { inbox, isReadOnly, tools }: Connecting,
 ): StdioClientTransport {
   return new StdioClientTransport({
     command: process.execPath,
@@ -120,6 +122,7 @@ function overStdio(
       MAILROOM_BASE_URL: baseUrl,
       MAILROOM_API_KEY: key,
       ...(inbox === undefined ? {} : { MAILROOM_MCP_INBOX: inbox }),
+      ...(tools === undefined ? {} : { MAILROOM_MCP_TOOLS: tools }),
       ...(isReadOnly ? { MAILROOM_MCP_READ_ONLY: 'true' } : {}),
     },
     stderr: 'inherit',

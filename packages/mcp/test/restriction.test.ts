@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { Message } from '@mailroom/sdk'
 import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
-import { readRestriction, readRestrictionSettings } from '@mailroom/tools/restriction.ts'
+import { coreTools } from '@mailroom/tools/all-tools.ts'
+import { readRestriction, readRestrictionSettings } from '@mailroom/tools/read-restriction.ts'
+import { unrestricted } from '@mailroom/tools/restriction.ts'
 import { onEachTransport, splitFences } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }
@@ -12,11 +14,19 @@ suite('a restriction', () => {
   const kindOf = (query: string) => read(query).kind
 
   test('is read from the query of the endpoint', () => {
-    const restriction = { inbox: 'a@b.example', isReadOnly: true }
+    const restriction = { ...unrestricted, inbox: 'a@b.example', isReadOnly: true }
     assert.deepEqual(read('inbox=a@b.example&read_only=true'), { kind: 'restriction', restriction })
-    const none = { inbox: null, isReadOnly: false }
-    assert.deepEqual(read(''), { kind: 'restriction', restriction: none })
-    assert.deepEqual(read('read_only=false'), { kind: 'restriction', restriction: none })
+    assert.deepEqual(read(''), { kind: 'restriction', restriction: unrestricted })
+    assert.deepEqual(read('read_only=false'), { kind: 'restriction', restriction: unrestricted })
+    const toolsOf = (query: string) => {
+      const reading = read(query)
+      return reading.kind === 'restriction' ? reading.restriction.tools : assert.fail(query)
+    }
+    assert.equal(toolsOf('tools=all'), null)
+    assert.deepEqual(toolsOf('tools=reply,%20list_unread'), ['reply', 'list_unread'])
+    const core = coreTools.map(({ name }) => name)
+    assert.deepEqual(toolsOf('tools=core'), core)
+    assert.deepEqual(toolsOf('tools=core,forward'), [...core, 'forward'])
   })
 
   test('is refused, not ignored, when it is malformed', () => {
@@ -26,6 +36,9 @@ suite('a restriction', () => {
       'inbox=',
       'inbox=a&inbox=b',
       'Inbox=a@b.example',
+      'tools=',
+      'tools=core&tools=all',
+      'tools=send',
     ]) {
       assert.equal(kindOf(query), 'mistake', query)
     }
@@ -35,6 +48,8 @@ suite('a restriction', () => {
       { MAILROOM_MCP_READONLY: 'true' },
       { MAILROOM_MCP_INBOX: '' },
       { MAILROOM_MCP_INBOX: ' ' },
+      { MAILROOM_MCP_TOOLS: '' },
+      { MAILROOM_MCP_TOOLS: 'core,none' },
     ]) {
       assert.equal(readRestrictionSettings(env).kind, 'mistake', JSON.stringify(env))
     }
@@ -42,8 +57,13 @@ suite('a restriction', () => {
       readRestrictionSettings({ MAILROOM_MCP_READ_ONLY: '1', MAILROOM_API_KEY: '' }),
       {
         kind: 'restriction',
-        restriction: { inbox: null, isReadOnly: true },
+        restriction: { ...unrestricted, isReadOnly: true },
       },
+    )
+    const reading = read('tools=send')
+    assert.match(
+      reading.kind === 'mistake' ? reading.message : '',
+      /must be all, core, or names of tools .* not "send"\. The tools are list_inboxes, .*send_mail/,
     )
   })
 })
@@ -140,6 +160,13 @@ onEachTransport('a narrow connection', (open, connect) => {
   test('to an inbox that does not exist says so', LIMIT, async () => {
     await using tools = await connect(world, { inbox: 'none@mailroom.localhost' })
     assert.match(await tools.refusal('list_unread'), /restricted to an inbox that does not exist/)
+  })
+
+  test('to some tools lists only these and refuses the others', LIMIT, async () => {
+    await using tools = await connect(world, { tools: 'core,forward' })
+    const core = coreTools.map(({ name }) => name)
+    assert.deepEqual((await tools.names()).toSorted(), [...core, 'forward'].toSorted())
+    await assert.rejects(tools.result('create_inbox', {}), /disabled/)
   })
 
   test('to reading lists only reading tools and refuses the others', LIMIT, async () => {

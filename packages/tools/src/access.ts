@@ -1,6 +1,5 @@
-// The access of one connection: a client with its key, optionally restricted to one inbox or to
-// reading. Anything outside the restriction is reported in the same words as something that does
-// not exist.
+// The access of one connection: a client with its key, optionally restricted. Anything outside the
+// restriction is reported in the same words as something that does not exist.
 
 import type { Draft, Inbox, Mailroom, Message, Thread } from '@mailroom/sdk'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
@@ -19,7 +18,6 @@ export type AccessOptions = {
 
 /** Maximum inboxes in the error text of a call that must name an inbox. */
 const NAMED_MAX = 10
-const SEARCHED_MAX = 5_000
 
 export class Access {
   readonly client: Mailroom
@@ -60,16 +58,21 @@ export class Access {
 
   /** Finds an inbox by id or address, or the only inbox if none is named. */
   async inbox(named: string | undefined): Promise<Inbox> {
-    const only = await this.only()
-    if (only !== null) {
-      if (named === undefined || isNamed(only, named)) return only
-      throw noInbox(named)
+    if (named !== undefined) {
+      const own = await this.#own()
+      if (own !== null && isNamed(own, named)) return own
+      const found = await this.#find(named)
+      if (found === null || !(await this.reaches(found.id))) throw noInbox(named)
+      return found
     }
-    if (named !== undefined) return (await this.#find(named)) ?? fail(noInbox(named))
-    const { data, total } = await this.client.inboxes.list({ limit: NAMED_MAX }).page()
+    const { data, total } = await this.inboxes({ limit: NAMED_MAX, offset: 0 })
     const [first] = data
     if (first === undefined) {
-      throw new ToolProblem('There is no inbox yet. Call create_inbox to create one.')
+      throw new ToolProblem(
+        this.restriction.inboxIds === null
+          ? 'There is no inbox yet. Call create_inbox to create one.'
+          : 'None of the inboxes of this connection exists any more. No tool can fix this: tell the person who set up the connection.',
+      )
     }
     if (total === 1) return first
     const some = data.map(({ address }) => address).join(', ')
@@ -79,12 +82,44 @@ export class Access {
     )
   }
 
-  /** The only inbox of this connection, or null if it is not restricted. */
-  async only(): Promise<Inbox | null> {
-    const { inbox } = this.restriction
+  /** The inbox that is named, or the only one of this connection; null if there may be several. */
+  async onlyOf(named: string | undefined): Promise<Inbox | null> {
+    if (named !== undefined) return this.inbox(named)
+    return (await this.inboxIds())?.length === 1 ? this.inbox(undefined) : null
+  }
+
+  /** The ids of the only inboxes of this connection, or null if it has all of the account. */
+  async inboxIds(): Promise<readonly string[] | null> {
+    const own = await this.#own()
+    return own === null ? this.restriction.inboxIds : [own.id]
+  }
+
+  /** A page of the inboxes of this connection. A connection to some inboxes omits deleted ones. */
+  async inboxes(range: {
+    limit: number
+    offset: number
+    signal?: AbortSignal
+  }): Promise<InboxPage> {
+    const own = await this.#own()
+    const ids = this.restriction.inboxIds
+    const { limit, offset } = range
+    if (own !== null) return { data: offset === 0 ? [own] : [], seen: 1, total: 1 }
+    if (ids === null) {
+      const { data, total } = await this.client.inboxes.list(range).page()
+      return { data, seen: data.length, total }
+    }
+    const wanted = ids.slice(offset, offset + limit)
+    const found = await Promise.all(wanted.map((one) => this.#get(one)))
+    const data = found.filter((one) => one !== null)
+    return { data, seen: wanted.length, total: ids.length - (found.length - data.length) }
+  }
+
+  /** The inbox that the connection was set up for, or null if none was named. */
+  async #own(): Promise<Inbox | null> {
+    const { inbox, inboxIds } = this.restriction
     if (inbox === null) return null
     this.#only ??= this.#find(inbox).then((found) => {
-      if (found !== null) return found
+      if (found !== null && (inboxIds === null || inboxIds.includes(found.id))) return found
       throw new ToolProblem(
         'This connection is restricted to an inbox that does not exist. No tool can fix this: tell the person who set up the connection.',
       )
@@ -125,30 +160,31 @@ export class Access {
   }
 
   async reaches(inboxId: string): Promise<boolean> {
-    const only = await this.only()
-    return only === null || only.id === inboxId
+    const ids = await this.inboxIds()
+    return ids === null || ids.includes(inboxId)
   }
 
   async #find(name: string): Promise<Inbox | null> {
     if (!name.includes('@')) {
-      if (!/^\w+$/.test(name)) return null
-      return this.client.inboxes.get(name).catch((thrown: unknown) => {
-        if (isNotFound(thrown)) return null
-        throw thrown
-      })
+      return /^\w+$/.test(name) ? this.#get(name) : null
     }
-    let looked = 0
-    for await (const inbox of this.client.inboxes.list()) {
-      if (isNamed(inbox, name)) return inbox
-      looked += 1
-      if (looked === SEARCHED_MAX) {
-        throw new ToolProblem(
-          `None of the newest ${SEARCHED_MAX} inboxes has that address. Name the inbox by its id.`,
-        )
-      }
-    }
-    return null
+    const { data } = await this.client.inboxes.list({ address: name, limit: 1 }).page()
+    return data.find((one) => isNamed(one, name)) ?? null
   }
+
+  async #get(id: string): Promise<Inbox | null> {
+    return this.client.inboxes.get(id).catch((thrown: unknown) => {
+      if (isNotFound(thrown)) return null
+      throw thrown
+    })
+  }
+}
+
+type InboxPage = {
+  readonly data: readonly Inbox[]
+  /** How many entries of the list this page covers. */
+  readonly seen: number
+  readonly total: number
 }
 
 function isNamed({ id, address }: Inbox, name: string): boolean {
@@ -163,8 +199,4 @@ export function noDraft(id: string): ToolProblem {
 
 function noInbox(name: string): ToolProblem {
   return new ToolProblem(`No inbox ${JSON.stringify(name)}. Call list_inboxes to see the inboxes.`)
-}
-
-function fail(problem: ToolProblem): never {
-  throw problem
 }

@@ -61,13 +61,52 @@ export const allTools: readonly Tool[] = [
   simulateInbound,
 ]
 
+/** The smallest set with which an agent can do its work. */
+export const coreTools: readonly Tool[] = [
+  listInboxes,
+  listUnread,
+  readThread,
+  waitForMail,
+  searchMail,
+  getAttachment,
+  sendMail,
+  reply,
+  saveDraft,
+  claimThread,
+  releaseThread,
+  labelThread,
+]
+
+export type ToolSetReading =
+  | { readonly kind: 'tools'; readonly tools: readonly string[] | null }
+  | { readonly kind: 'mistake'; readonly message: string }
+
+/** Reads `all`, `core` or names of tools; null stands for all tools. */
+export function readToolSet(text: string): ToolSetReading {
+  const wanted = text.split(',').map((name) => name.trim())
+  const names = new Set(allTools.map(({ name }) => name))
+  const unknown = wanted.find((one) => one !== 'all' && one !== 'core' && !names.has(one))
+  if (unknown !== undefined) {
+    const message = `must be all, core, or names of tools with commas between them, not ${JSON.stringify(unknown)}. The tools are ${[...names].join(', ')}.`
+    return { kind: 'mistake', message }
+  }
+  if (wanted.includes('all')) return { kind: 'tools', tools: null }
+  const core = coreTools.map(({ name }) => name)
+  return { kind: 'tools', tools: wanted.flatMap((one) => (one === 'core' ? core : one)) }
+}
+
 export type Offer = 'offered' | 'hidden' | 'refused'
 
 /** A refused tool is not listed, and calling it returns the reason. */
 export function offerOf(tool: Tool, { isSandbox, restriction }: Access): Offer {
+  const { inbox, inboxIds, scopes, tools, isReadOnly } = restriction
   if (tool.isOfSandbox && !isSandbox) return 'hidden'
-  if (restriction.isReadOnly && !tool.isReading) return 'refused'
-  return tool.isOfAccount && restriction.inbox !== null ? 'refused' : 'offered'
+  const isRefused =
+    (isReadOnly && !tool.isReading) ||
+    (tool.isOfAccount && (inbox !== null || inboxIds !== null)) ||
+    (scopes !== null && !scopes.includes(tool.scope)) ||
+    (tools !== null && !tools.includes(tool.name))
+  return isRefused ? 'refused' : 'offered'
 }
 
 export type Outcome = { readonly content: readonly Part[]; readonly isError: boolean }

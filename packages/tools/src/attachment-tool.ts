@@ -16,6 +16,7 @@ const NAMES_MAX = 50
 
 export const getAttachment = defineTool({
   name: 'get_attachment',
+  scope: 'mail:read',
   title: 'Read an attachment',
   description:
     'Read an attachment of a message. Text, PDF, Office and OpenDocument files, HTML and attached mail are returned as text, with tables as Markdown. Pictures and other files up to 512 KiB are included; for larger files, a temporary download link is returned.',

@@ -12,6 +12,7 @@ const LEASE_SECONDS_DEFAULT = 600
 
 export const claimThread = defineTool({
   name: 'claim_thread',
+  scope: 'mail:organise',
   title: 'Claim a thread',
   description:
     'Claim a thread when other workers use the same inbox: the given thread or, without thread_id, the oldest unread unclaimed thread. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Until you release it or the lease expires, other workers cannot use the thread.',
@@ -52,6 +53,7 @@ function claimed({ threadId, leaseToken: token, expiresAt }: Claim): string {
 
 export const releaseThread = defineTool({
   name: 'release_thread',
+  scope: 'mail:organise',
   title: 'Release a thread',
   description:
     'Release a thread that you claimed. Mark it as read if it is done; an unread thread can be claimed by other workers immediately.',
@@ -82,6 +84,7 @@ const LABELS_MAX = 64
 
 export const labelThread = defineTool({
   name: 'label_thread',
+  scope: 'mail:organise',
   title: 'Label a thread',
   description: 'Add labels to a thread or remove them, to organize mail for later or for others.',
   input: {

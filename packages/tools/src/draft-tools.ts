@@ -59,6 +59,7 @@ const fieldsShape = {
 
 export const listDrafts = defineTool({
   name: 'list_drafts',
+  scope: 'mail:read',
   title: 'List drafts',
   description:
     'List the drafts of an inbox, newest first, or show one in full (draft_id). Drafts are messages that have not been sent.',
@@ -127,6 +128,7 @@ const CLEARED = ['to', 'subject', 'body', 'html', 'cc', 'bcc', 'send_at'] as con
 
 export const saveDraft = defineTool({
   name: 'save_draft',
+  scope: 'mail:draft',
   title: 'Write or change a draft',
   description:
     'Write a new draft, or change one (draft_id): omitted fields stay unchanged. Nothing is sent; send_draft or a person sends it. Use this if a person wants to see a message before it is sent.',
@@ -252,6 +254,7 @@ function matching(wanted: string | undefined): string | undefined {
 
 export const sendDraft = defineTool({
   name: 'send_draft',
+  scope: 'mail:send',
   title: 'Send a draft',
   description: `Send a saved draft, which is then deleted. A draft is sent only once, however often you call this. ${HELD}`,
   input: { draft_id: draftId, version, lease_token: leaseToken.optional() },
@@ -284,6 +287,7 @@ export const sendDraft = defineTool({
 
 export const deleteDraft = defineTool({
   name: 'delete_draft',
+  scope: 'mail:draft',
   title: 'Delete a draft',
   description:
     'Permanently delete a draft with its files. Use this only if the draft is no longer needed; it may belong to a person.',

@@ -5,6 +5,7 @@ import { counted, defineTool, inbox, lines, moreOf, pageLimit, pageOffset } from
 
 export const listInboxes = defineTool({
   name: 'list_inboxes',
+  scope: 'mail:read',
   title: 'List inboxes',
   description:
     'List the inboxes (email addresses) that you can use, newest first, with their ids and how many threads are unread.',
@@ -12,12 +13,17 @@ export const listInboxes = defineTool({
   isReading: true,
   isOpenWorld: false,
   async run({ limit, offset }, { access, signal }) {
-    const only = await access.only()
-    if (only !== null) {
+    const ids = await access.inboxIds()
+    if (ids?.length === 1) {
+      const only = await access.inbox(undefined)
       return `You can use one inbox: ${only.address} (${only.id}). It is used if inbox is omitted.`
     }
-    const { data, total } = await access.client.inboxes.list({ limit, offset, signal }).page()
-    if (total === 0) return 'There is no inbox yet. Call create_inbox to create one.'
+    const { data, seen, total } = await access.inboxes({ limit, offset, signal })
+    if (total === 0) {
+      return ids === null
+        ? 'There is no inbox yet. Call create_inbox to create one.'
+        : 'None of the inboxes of this connection exists any more.'
+    }
     const rows = data.map(({ id, address, unreadThreads, lastMessageAt }) => {
       const newest = lastMessageAt === null ? 'no mail yet' : `newest mail ${lastMessageAt}`
       return `- ${address} · ${id} · ${counted(unreadThreads, 'unread thread')} · ${newest}`
@@ -30,13 +36,14 @@ export const listInboxes = defineTool({
       total === 1 ? 'One inbox:' : `${total} inboxes, ${data.length} here:`,
       rows.join('\n'),
       names.length === 0 ? '' : lines('Names that recipients see:', fence(names.join('\n'))),
-      moreOf(data.length, offset, total),
+      moreOf(seen, offset, ids?.length ?? total),
     )
   },
 })
 
 export const createInbox = defineTool({
   name: 'create_inbox',
+  scope: 'mail:organise',
   title: 'Create an inbox',
   description:
     'Create an inbox (email address) that receives mail immediately. Omit all arguments for a random address.',
@@ -65,6 +72,7 @@ export const createInbox = defineTool({
 
 export const getLimits = defineTool({
   name: 'get_limits',
+  scope: 'mail:read',
   title: 'See how much may still be sent',
   description:
     'Show how many messages an inbox may still send before sends are refused, and to how many people who have never written to it. Call it before a series of messages.',

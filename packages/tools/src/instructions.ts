@@ -26,7 +26,7 @@ export function instructionsFor({
   return [
     GENERAL,
     ...(restriction.isReadOnly ? [READ_ONLY] : []),
-    ...(restriction.inbox === null ? [] : [ONE_INBOX]),
+    ...(restriction.inbox === null && restriction.inboxIds?.length !== 1 ? [] : [ONE_INBOX]),
     ...(isSandbox && !restriction.isReadOnly ? [SANDBOX] : []),
   ].join('\n\n')
 }

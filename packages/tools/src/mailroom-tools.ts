@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { Access } from './access.ts'
 import { allTools, callTool, offerOf } from './all-tools.ts'
 import { instructionsFor } from './instructions.ts'
+import { unrestricted } from './restriction.ts'
 import type { Part, Tool } from './tool.ts'
 
 export type MailroomToolsOptions = {
@@ -70,7 +71,7 @@ function accessOf(client: Mailroom, options: MailroomToolsOptions): Access {
 function restrictionOf({ inbox, only = [], isReadOnly = false }: MailroomToolsOptions) {
   if (inbox === '') throw new Error('inbox must be the id or the address of an inbox.')
   return {
-    restriction: { inbox: inbox ?? null, isReadOnly },
+    restriction: { ...unrestricted, inbox: inbox ?? null, isReadOnly },
     isSandbox: allTools.some(({ isOfSandbox, name }) => isOfSandbox && only.includes(name)),
   }
 }

@@ -4,28 +4,26 @@ import type { Inbox, Thread } from '@mailroom/sdk'
 import { z } from 'zod'
 import type { Access } from '#access.ts'
 import { fence, oneLine } from '#fence.ts'
-import { ToolProblem } from '#problem.ts'
 import {
   charOffset,
   counted,
   defineTool,
   id,
   inbox,
+  LISTS_MAX,
   leaseToken,
   lines,
   maxChars,
+  mergedPage,
   moreOf,
   pageLimit,
   pageOffset,
+  type Range,
 } from './tool.ts'
-
-/** Maximum inboxes to list mail of if none is named. */
-const SEARCHED_MAX = 20
-/** Threads of several inboxes in one list; equals the service's largest page. */
-const MERGED_MAX = 100
 
 export const listUnread = defineTool({
   name: 'list_unread',
+  scope: 'mail:read',
   title: 'List unread mail',
   description:
     'List the threads with unread mail, newest first, with participants and the beginning of the newest message, in one inbox or, if inbox is omitted, in all. Read one with read_thread, and call mark_thread once you have handled it.',
@@ -39,23 +37,20 @@ export const listUnread = defineTool({
   isOpenWorld: false,
   async run({ inbox: named, include_read, limit, offset }, { access, signal }) {
     const { inboxes, total: inboxTotal } = await inboxesOf(access, named, signal)
-    const isOne = inboxes.length === 1
-    if (!isOne && offset + limit > MERGED_MAX) throw tooFar()
-    const range = isOne ? { limit, offset } : { limit: offset + limit }
-    const asked = { ...range, ...(include_read ? {} : { is_read: false }), signal }
-    const pages = await Promise.all(
-      inboxes.map(async (one) => {
-        const { data, total } = await access.client.threads.list(one.id, asked).page()
-        return { total, rows: data.map((thread) => ({ thread, address: one.address })) }
-      }),
+    const [first] = inboxes
+    const isOne = first !== undefined && inboxes.length === 1
+    const state = { ...(include_read ? {} : { is_read: false }), signal }
+    const lists = inboxes.map((one) => async (range: Range) => {
+      const { data, total } = await access.client.threads
+        .list(one.id, { ...range, ...state })
+        .page()
+      return { total, data: data.map((thread) => ({ thread, address: one.address })) }
+    })
+    const { data: newest, total } = await mergedPage(lists, { limit, offset }, (a, b) =>
+      a.thread.lastMessageAt < b.thread.lastMessageAt ? 1 : -1,
     )
-    const total = pages.reduce((sum, page) => sum + page.total, 0)
-    const merged = pages
-      .flatMap(({ rows }) => rows)
-      .sort((a, b) => (a.thread.lastMessageAt < b.thread.lastMessageAt ? 1 : -1))
-    const newest = isOne ? merged : merged.slice(offset, offset + limit)
     const kind = include_read ? 'thread' : 'unread thread'
-    const where = isOne ? ` in ${inboxes[0]?.address}` : ''
+    const where = isOne ? ` in ${first.address}` : ''
     const passedOver =
       inboxTotal > inboxes.length
         ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes are included; choose another one with inbox.`
@@ -74,21 +69,13 @@ export const listUnread = defineTool({
   },
 })
 
-function tooFar(): ToolProblem {
-  return new ToolProblem(
-    `Of several inboxes only the newest ${MERGED_MAX} threads are listed. Call again with inbox set to one of them (list_inboxes names them).`,
-  )
-}
-
 async function inboxesOf(
   access: Access,
   named: string | undefined,
   signal: AbortSignal,
 ): Promise<{ inboxes: readonly Inbox[]; total: number }> {
-  if (named !== undefined || access.restriction.inbox !== null) {
-    return { inboxes: [await access.inbox(named)], total: 1 }
-  }
-  const { data, total } = await access.client.inboxes.list({ limit: SEARCHED_MAX, signal }).page()
+  if (named !== undefined) return { inboxes: [await access.inbox(named)], total: 1 }
+  const { data, total } = await access.inboxes({ limit: LISTS_MAX, offset: 0, signal })
   return { inboxes: data, total }
 }
 
@@ -144,6 +131,7 @@ const unfold = z
 
 export const readThread = defineTool({
   name: 'read_thread',
+  scope: 'mail:read',
   title: 'Read a thread',
   description:
     'Read a conversation as text: the senders, whether they are verified, and the messages. Hidden text is removed, and quoted history that earlier messages contain is folded to one line unless unfold is set. Reading does not mark it as read.',
@@ -165,6 +153,7 @@ export const readThread = defineTool({
 
 export const readMessage = defineTool({
   name: 'read_message',
+  scope: 'mail:read',
   title: 'Read a message',
   description:
     'Read one message as text: the important headers, whether the sender is verified, the body and the names of the attachments. Hidden text is removed, and quoted history that earlier messages of its thread contain is folded to one line unless unfold is set.',
@@ -194,6 +183,7 @@ function shown({ text, nextOffset }: View, tool: string): string {
 
 export const markThread = defineTool({
   name: 'mark_thread',
+  scope: 'mail:organise',
   title: 'Mark a thread as read or unread',
   description:
     'Mark a thread as read once it is handled, so that list_unread omits it, or as unread. A reply marks it as read automatically; new mail makes it unread.',
@@ -214,6 +204,7 @@ export const markThread = defineTool({
 
 export const deleteThread = defineTool({
   name: 'delete_thread',
+  scope: 'mail:organise',
   title: 'Move a thread to the trash',
   description:
     'Move a thread with all its messages to the trash, which lists and searches exclude. A person can restore it for 30 days. Use only for mail that is no longer needed; for mail that has been handled, call mark_thread.',
@@ -236,6 +227,7 @@ const UNFINISHED = 'Not all mail has been searched yet. Repeat the search in a f
 
 export const searchMail = defineTool({
   name: 'search_mail',
+  scope: 'mail:read',
   title: 'Search mail',
   description:
     'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 mail of this day and later (UTC). `a b OR c` means a, and b or c.',
@@ -250,20 +242,16 @@ export const searchMail = defineTool({
   isReading: true,
   isOpenWorld: false,
   async run({ inbox: named, query, ...asked }, { access, signal }) {
-    const only = named === undefined ? await access.only() : await access.inbox(named)
+    const only = await access.onlyOf(named)
     const place = only === null ? 'all inboxes' : only.address
-    const found = access.client.messages.search({
-      q: query,
-      ...asked,
-      ...(only !== null && { inboxId: only.id }),
-      signal,
-    })
-    const { data, total, totalIsExact, isComplete } = await found.page()
+    const found = await search(access, { q: query, ...asked, inbox: only, signal })
+    const { data, total, totalIsExact, isComplete, unsearched } = found
     if (data.length === 0) {
       const none = total === 0 ? 'Nothing' : 'Nothing more'
       return lines(
         `${none} in ${place} matches. Use fewer or shorter words, or the beginning of one with *, to find more.`,
         isComplete ? '' : UNFINISHED,
+        unsearched,
       )
     }
     const rows = data.map(({ messageId, threadId, direction, createdAt, ...mail }) => {
@@ -278,6 +266,44 @@ export const searchMail = defineTool({
       fence(rows.join('\n')),
       moreOf(data.length, asked.offset, total),
       isComplete ? '' : UNFINISHED,
+      unsearched,
     )
   },
 })
+
+type Searching = {
+  readonly q: string
+  readonly sort: 'newest' | 'rank'
+  readonly direction?: 'inbound' | 'outbound' | undefined
+  readonly limit: number
+  readonly offset: number
+  readonly signal: AbortSignal
+}
+
+/** Searches one inbox, or all inboxes of the connection. */
+async function search(
+  access: Access,
+  { inbox: only, limit, offset, ...asked }: Searching & { readonly inbox: Inbox | null },
+) {
+  const { messages } = access.client
+  const ids = only === null ? await access.inboxIds() : [only.id]
+  const wanted = ids === null ? [{}] : ids.slice(0, LISTS_MAX).map((inboxId) => ({ inboxId }))
+  let totalIsExact = true
+  let isComplete = true
+  const lists = wanted.map((of) => async (range: Range) => {
+    const page = await messages.search({ ...asked, ...of, ...range }).page()
+    totalIsExact &&= page.totalIsExact === true
+    isComplete &&= page.isComplete === true
+    return { total: page.total, data: page.data.map((hit, rank) => ({ hit, rank })) }
+  })
+  // Ranks of different searches cannot be compared, so the best of each inbox come first.
+  const { data, total } = await mergedPage(lists, { limit, offset }, (a, b) => {
+    const byRank = asked.sort === 'rank' ? a.rank - b.rank : 0
+    return byRank || (a.hit.createdAt < b.hit.createdAt ? 1 : -1)
+  })
+  const unsearched =
+    ids !== null && ids.length > LISTS_MAX
+      ? `Only ${LISTS_MAX} of ${ids.length} inboxes were searched; choose another one with inbox.`
+      : ''
+  return { data: data.map(({ hit }) => hit), total, totalIsExact, isComplete, unsearched }
+}

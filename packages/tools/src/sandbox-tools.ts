@@ -18,6 +18,7 @@ const TEXT_LENGTH_MAX = 500_000
 
 export const getSandboxMail = defineTool({
   name: 'get_sandbox_mail',
+  scope: 'mail:read',
   title: 'See mail captured by the sandbox',
   description:
     'Show the mail that the sandbox captured instead of delivering it, newest first, as its recipients would have received it.',
@@ -26,12 +27,12 @@ export const getSandboxMail = defineTool({
   isOpenWorld: false,
   isOfSandbox: true,
   async run({ limit, offset }, { access, signal }) {
-    const only = await access.only()
-    const asked = only === null ? { limit, offset, signal } : { limit: READ_MAX, signal }
+    const ids = await access.inboxIds()
+    const asked = ids === null ? { limit, offset, signal } : { limit: READ_MAX, signal }
     const page = await access.client.sandbox.list(asked).page()
-    const own = page.data.filter(({ inboxId }) => only === null || inboxId === only.id)
-    const data = only === null ? own : own.slice(offset, offset + limit)
-    const total = only === null ? page.total : own.length
+    const own = page.data.filter(({ inboxId }) => ids === null || ids.includes(inboxId))
+    const data = ids === null ? own : own.slice(offset, offset + limit)
+    const total = ids === null ? page.total : own.length
     if (data.length === 0) return 'The sandbox has no (more) mail. Mail that you send appears here.'
     const budget = Math.floor(SHOWN_CHARS / data.length)
     const shown = data.map((one) => {
@@ -57,6 +58,7 @@ export const getSandboxMail = defineTool({
 
 export const simulateInbound = defineTool({
   name: 'simulate_inbound',
+  scope: 'mail:organise',
   title: 'Simulate incoming mail',
   description:
     'Deliver a message to an inbox as if a stranger had sent it, to test how you handle mail.',

@@ -2,6 +2,8 @@
 
 import { z } from 'zod'
 import type { Access } from '#access.ts'
+import { ToolProblem } from '#problem.ts'
+import type { Scope } from '#restriction.ts'
 
 export type Call = {
   readonly access: Access
@@ -34,17 +36,20 @@ type Annotations = {
 
 export type Tool = Annotations & {
   readonly name: string
+  /** What a connection must be allowed to do. */
+  readonly scope: Scope
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
   readonly isOfSandbox: boolean
-  /** Not available to a connection that is restricted to one inbox. */
+  /** Not available to a connection that is restricted to some inboxes. */
   readonly isOfAccount: boolean
   run(given: unknown, call: Call): Promise<Answer>
 }
 
 type Definition<Shape extends z.ZodRawShape> = Omit<Annotations, 'isIdempotent'> & {
   readonly name: string
+  readonly scope: Scope
   readonly title: string
   readonly description: string
   readonly input: Shape
@@ -131,6 +136,39 @@ export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('En
 export function moreOf(shown: number, offset: number, total: number): string {
   const next = offset + shown
   return shown > 0 && next < total ? `For more, call again with offset ${next}.` : ''
+}
+
+/** The largest page of the service, and so the farthest that merged lists reach. */
+const MERGED_MAX = 100
+/** Maximum lists to merge: each is a request. */
+export const LISTS_MAX = 20
+
+export type Range = { readonly limit: number; readonly offset: number }
+type Page<Row> = { readonly data: readonly Row[]; readonly total: number }
+
+/**
+ * A page of one list, or of several lists in the order `compare`, of which the beginnings are read.
+ */
+export async function mergedPage<Row>(
+  lists: readonly ((range: Range) => Promise<Page<Row>>)[],
+  { limit, offset }: Range,
+  compare: (a: Row, b: Row) => number,
+): Promise<Page<Row>> {
+  const [only, ...others] = lists
+  if (only !== undefined && others.length === 0) return only({ limit, offset })
+  if (offset + limit > MERGED_MAX) {
+    throw new ToolProblem(
+      `Of several inboxes only the first ${MERGED_MAX} entries are listed. Call again with inbox set to one of them (list_inboxes names them).`,
+    )
+  }
+  const pages = await Promise.all(lists.map((read) => read({ limit: offset + limit, offset: 0 })))
+  return {
+    data: pages
+      .flatMap(({ data }) => data)
+      .sort(compare)
+      .slice(offset, offset + limit),
+    total: pages.reduce((sum, { total }) => sum + total, 0),
+  }
 }
 
 /** `1 match`, `2 matches`. */

@@ -23,6 +23,7 @@ const BEGINNING = 'beginning'
 
 export const waitForMail = defineTool({
   name: 'wait_for_mail',
+  scope: 'mail:read',
   title: 'Wait for mail',
   description:
     'Wait up to a minute for a message to arrive in an inbox, instead of polling. Returns the message with its verification codes and links. Mail that arrived before the call is ignored unless after is given, so before you do something that causes mail, note the id of the newest message (or "beginning").',

@@ -119,6 +119,10 @@ function addMcp(program: Command): void {
       'Restrict access to this inbox, by its id or address (or MAILROOM_MCP_INBOX).',
     )
     .option(
+      '--tools <tools>',
+      'Offer only these tools: core, or names with commas between them (or MAILROOM_MCP_TOOLS).',
+    )
+    .option(
       '--read-only',
       'Do not allow sending or changing anything (or MAILROOM_MCP_READ_ONLY=true).',
     )

@@ -65,13 +65,13 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
 
 type OpenedEndpoint = {
   readonly endpoint: McpEndpoint
-  readonly readRestriction: typeof import('@mailroom/tools/restriction.ts').readRestriction
+  readonly readRestriction: typeof import('@mailroom/tools/read-restriction.ts').readRestriction
 }
 
 async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<OpenedEndpoint> {
   const [{ openMcpEndpoint }, { readRestriction }] = await Promise.all([
     import('@mailroom/mcp/http.ts'),
-    import('@mailroom/tools/restriction.ts'),
+    import('@mailroom/tools/read-restriction.ts'),
   ])
   const endpoint = openMcpEndpoint({
     baseUrl: publicUrl(),
@@ -157,7 +157,7 @@ function restrictionOf(
   const reading = read(query)
   if (reading.kind === 'restriction') return reading.restriction
   throw new AppError('bad_request', reading.message, {
-    fix: `Ask for ${MCP_PATH}, ${MCP_PATH}?inbox=<id or address> or ${MCP_PATH}?read_only=true.`,
+    fix: `Ask for ${MCP_PATH}, ${MCP_PATH}?inbox=<id or address>, ${MCP_PATH}?tools=core or ${MCP_PATH}?read_only=true.`,
   })
 }
 
