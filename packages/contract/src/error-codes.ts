@@ -104,8 +104,9 @@ export const errorCodes = {
   },
   client_id_taken: {
     status: 409,
-    sentence: 'Another pod of the account, or another draft of the inbox, has this clientId.',
-    fix: 'Choose another clientId, or use the pod or draft that has it.',
+    sentence:
+      'Another pod or inbox of the account, or another draft of the inbox, has this clientId.',
+    fix: 'Choose another clientId, or use the pod, inbox or draft that has it.',
   },
   address_taken: {
     status: 409,

@@ -8,8 +8,10 @@ import { SearchResult, searchProperties } from './search.ts'
 import {
   count,
   displayName,
+  line,
   nullableCount,
   nullableDisplayName,
+  nullableLine,
   nullableText,
   nullableTime,
   retentionDays,
@@ -20,6 +22,7 @@ import {
 import { COUNTED_MAX } from './vocabulary.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
+const CLIENT_ID_LENGTH_MAX = 255
 
 const keptDays = retentionDays(
   'Messages are removed this many days after they were stored; null to use the setting of the pod or the account.',
@@ -32,9 +35,16 @@ const undoSeconds = Type.Unsafe<number | null>({
     'Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends immediately; null uses the setting of the account.',
 })
 
+const clientIdBounds = {
+  minLength: 1,
+  maxLength: CLIENT_ID_LENGTH_MAX,
+  description: 'An id of your choice, unique among the inboxes of the account.',
+}
+
 const inboxProperties = {
   id: text('The id.'),
   address: text('The email address.'),
+  clientId: nullableText('Chosen by the client, unique among the inboxes of the account.'),
   displayName: nullableText(
     'The name in the From field of mail from the inbox; null for the bare address.',
   ),
@@ -95,6 +105,13 @@ const CreateInbox = Type.Object(
     displayName: Type.Optional(
       displayName({ maxLength: DISPLAY_NAME_LENGTH_MAX, description: 'Name shown to recipients.' }),
     ),
+    clientId: Type.Optional(
+      line({
+        ...clientIdBounds,
+        description:
+          'An id of your choice, unique among the inboxes of the account. If an inbox has it, that inbox is returned unchanged.',
+      }),
+    ),
     podId: Type.Optional(text('Id or clientId of a pod; the default pod if omitted.')),
     domain: Type.Optional(
       text('A verified domain that the pod may use; the domain of the service if omitted.'),
@@ -110,6 +127,7 @@ const CreateInbox = Type.Object(
 
 const UpdateInbox = Type.Object(
   {
+    clientId: Type.Optional(nullableLine(clientIdBounds)),
     displayName: Type.Optional(
       nullableDisplayName({
         maxLength: DISPLAY_NAME_LENGTH_MAX,
@@ -134,11 +152,16 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Create an inbox.',
     notes:
-      'The inbox receives mail immediately. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted. In an account with an approver, an inbox with its own policy is kept until an approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only once.',
+      'The inbox receives mail immediately. If an inbox of the account has the clientId, nothing is created: the response is 200 with that inbox, whatever the other fields say. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted. In an account with an approver, an inbox with its own policy is kept until an approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only once.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
     success: { status: 201, description: 'The new inbox.', schema: ChangedInbox },
+    otherSuccess: {
+      status: 200,
+      description: 'The inbox that has the clientId.',
+      schema: ChangedInbox,
+    },
     errors: [
       'invalid_mailbox_name',
       'invalid_pod',
@@ -188,6 +211,18 @@ export const inboxOperations = {
     success: { status: 200, description: 'The inbox.', schema: Inbox },
     errors: [],
   },
+  'inboxes.getByAddress': {
+    method: 'GET',
+    path: '/v1/inboxes/by-address/{address}',
+    tag: 'Inboxes',
+    summary: 'Get the inbox that receives mail for an address.',
+    notes: 'Upper and lower case are the same; a tag (name+tag@domain) is ignored.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { address: 'An email address.' },
+    success: { status: 200, description: 'The inbox.', schema: Inbox },
+    errors: [],
+  },
   'inboxes.search': {
     method: 'GET',
     path: '/v1/inboxes/{id}/search',
@@ -213,7 +248,7 @@ export const inboxOperations = {
     parameters,
     body: UpdateInbox,
     success: { status: 200, description: 'The updated inbox.', schema: ChangedInbox },
-    errors: ['invalid_webhook_url', 'metadata_limit_reached'],
+    errors: ['invalid_webhook_url', 'metadata_limit_reached', 'client_id_taken'],
   },
   'inboxes.createApiKey': {
     method: 'POST',

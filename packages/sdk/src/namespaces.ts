@@ -116,6 +116,9 @@ export function inboxes(api: Api) {
     list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.get', path: { id }, options }),
+    /** The inbox that receives mail for `address`. */
+    getByAddress: (address: string, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.getByAddress', path: { address }, options }),
     /** Messages with all words of `q`, by time or rank: `search(id, { q: 'from:ana invoice' })`. */
     search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
       api.list('inboxes.search', { id }, options),

@@ -9,6 +9,7 @@ export const routes = {
   'inboxes.create': 'POST /v1/inboxes',
   'inboxes.list': 'GET /v1/inboxes',
   'inboxes.get': 'GET /v1/inboxes/{id}',
+  'inboxes.getByAddress': 'GET /v1/inboxes/by-address/{address}',
   'inboxes.search': 'GET /v1/inboxes/{id}/search',
   'inboxes.update': 'PATCH /v1/inboxes/{id}',
   'inboxes.delete': 'DELETE /v1/inboxes/{id}',

@@ -33,6 +33,7 @@ const claiming = {
 } as const
 
 const inbox = {
+  clientId: 'An id of your choice. If an inbox of the account has it, that inbox is shown.',
   displayName: 'The name that recipients see.',
   webhookUrl: 'Deliver the events of this inbox to this https URL.',
   retentionDays: 'Delete messages this long after they arrive.',

@@ -17,6 +17,7 @@ const inbox: Inbox = {
   id: 'inb_01m8ngkwy6e00ayd3sa2q324zd',
   podId: 'pod_01m8ngkwr1e019pv166p89q1hd',
   address: 'agent@mail.example.com',
+  clientId: 'acme-agent',
   displayName: 'Acme Agent',
   retentionDays: null,
   expiresAt: null,
@@ -55,11 +56,17 @@ export const inboxExamples = {
   },
   'pods.delete': { path: { idOrClientId: 'customer-7' } },
   'inboxes.create': {
-    body: { mailboxName: 'agent', displayName: 'Acme Agent', metadata: { team: 'billing' } },
+    body: {
+      mailboxName: 'agent',
+      clientId: 'acme-agent',
+      displayName: 'Acme Agent',
+      metadata: { team: 'billing' },
+    },
     response: inbox,
   },
   'inboxes.list': { response: { data: [inbox], total: 1 } },
   'inboxes.get': { path: { id: 'inb_01m8ngkwy6e00ayd3sa2q324zd' }, response: inbox },
+  'inboxes.getByAddress': { path: { address: 'agent@mail.example.com' }, response: inbox },
   'inboxes.search': {
     path: { id: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
     query: { q: 'order has:attachment' },

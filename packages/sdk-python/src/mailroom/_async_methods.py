@@ -165,6 +165,7 @@ class InboxesMethods(MoreOfInboxes):
         *,
         mailbox_name: str | None = None,
         display_name: str | None = None,
+        client_id: str | None = None,
         pod_id: str | None = None,
         domain: str | None = None,
         webhook_url: str | None = None,
@@ -172,19 +173,21 @@ class InboxesMethods(MoreOfInboxes):
         expires_at: str | None = None,
         undo_seconds: int | None = None,
         metadata: Mapping[str, str] | None = None,
-    ) -> ChangedInbox:
+    ) -> ChangedInbox | ChangedInbox:
         """Create an inbox.
 
-        The inbox receives mail immediately. With expiresAt, the inbox deletes itself at that
-        time and the event inbox.expired is emitted. In an account with an approver, an inbox
-        with its own policy is kept until an approver has removed the policy. With webhookUrl,
-        the response includes webhookSecret, which is shown only once.
+        The inbox receives mail immediately. If an inbox of the account has the clientId, nothing
+        is created: the response is 200 with that inbox, whatever the other fields say. With
+        expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted.
+        In an account with an approver, an inbox with its own policy is kept until an approver
+        has removed the policy. With webhookUrl, the response includes webhookSecret, which is
+        shown only once.
 
         Specific error codes: invalid_mailbox_name, invalid_pod, invalid_domain, address_taken,
         inbox_limit_reached, invalid_webhook_url.
         """
         return await self._json("inboxes.create", body={"mailboxName": mailbox_name,
-            "displayName": display_name, "podId": pod_id, "domain": domain,
+            "displayName": display_name, "clientId": client_id, "podId": pod_id, "domain": domain,
             "webhookUrl": webhook_url, "retentionDays": retention_days, "expiresAt": expires_at,
             "undoSeconds": undo_seconds, "metadata": metadata})
 
@@ -211,6 +214,16 @@ class InboxesMethods(MoreOfInboxes):
         """Get an inbox."""
         return await self._json("inboxes.get", path={"id": inbox_id})
 
+    async def get_by_address(
+        self,
+        address: str,
+    ) -> Inbox:
+        """Get the inbox that receives mail for an address.
+
+        Upper and lower case are the same; a tag (name+tag@domain) is ignored.
+        """
+        return await self._json("inboxes.getByAddress", path={"address": address})
+
     def search(
         self,
         inbox_id: str,
@@ -234,6 +247,7 @@ class InboxesMethods(MoreOfInboxes):
         self,
         inbox_id: str,
         *,
+        client_id: str | None | NotGiven = NOT_GIVEN,
         display_name: str | None | NotGiven = NOT_GIVEN,
         webhook_url: str | None | NotGiven = NOT_GIVEN,
         retention_days: int | None | NotGiven = NOT_GIVEN,
@@ -247,10 +261,10 @@ class InboxesMethods(MoreOfInboxes):
         webhookSecret, which is shown only in this response; changing the URL keeps the secret.
         Setting the URL, even to the same value, enables a disabled webhook again.
 
-        Specific error codes: invalid_webhook_url, metadata_limit_reached.
+        Specific error codes: invalid_webhook_url, metadata_limit_reached, client_id_taken.
         """
         return await self._json("inboxes.update", path={"id": inbox_id},
-            body={"displayName": display_name, "webhookUrl": webhook_url,
+            body={"clientId": client_id, "displayName": display_name, "webhookUrl": webhook_url,
             "retentionDays": retention_days, "expiresAt": expires_at, "undoSeconds": undo_seconds,
             "metadata": metadata})
 

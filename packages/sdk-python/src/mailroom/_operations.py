@@ -21,6 +21,7 @@ OPERATIONS: Dict[str, Operation] = {
     "inboxes.create": Operation("POST", "/v1/inboxes"),
     "inboxes.list": Operation("GET", "/v1/inboxes"),
     "inboxes.get": Operation("GET", "/v1/inboxes/{id}"),
+    "inboxes.getByAddress": Operation("GET", "/v1/inboxes/by-address/{address}"),
     "inboxes.search": Operation("GET", "/v1/inboxes/{id}/search"),
     "inboxes.update": Operation("PATCH", "/v1/inboxes/{id}"),
     "inboxes.delete": Operation("DELETE", "/v1/inboxes/{id}"),

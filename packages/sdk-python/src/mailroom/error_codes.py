@@ -178,8 +178,8 @@ class RequestTimeoutError(MailroomError):
 
 
 class ClientIdTakenError(MailroomError):
-    """409 `client_id_taken`: Another pod of the account, or another draft of the inbox, has this
-    clientId.
+    """409 `client_id_taken`: Another pod or inbox of the account, or another draft of the inbox,
+    has this clientId.
     """
 
 

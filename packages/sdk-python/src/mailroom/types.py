@@ -439,6 +439,8 @@ class _ChangedInboxRequired(TypedDict):
     """The id."""
     address: str
     """The email address."""
+    clientId: str | None
+    """Chosen by the client, unique among the inboxes of the account."""
     displayName: str | None
     """The name in the From field of mail from the inbox; null for the bare address."""
     podId: str
@@ -1433,6 +1435,8 @@ class Inbox(TypedDict):
     """The id."""
     address: str
     """The email address."""
+    clientId: str | None
+    """Chosen by the client, unique among the inboxes of the account."""
     displayName: str | None
     """The name in the From field of mail from the inbox; null for the bare address."""
     podId: str

@@ -8,6 +8,7 @@ import {
   type InboxWebhook,
   insertInbox,
 } from '#inboxes/store/change-inboxes.ts'
+import { findInboxOfClient } from '#inboxes/store/inboxes.ts'
 import type { Chance } from '#platform/chance.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
 import { limitFields, problem, wrongField } from '#platform/problem.ts'
@@ -49,12 +50,16 @@ export type ChangedInbox = {
   webhookSecret: string | null
 }
 
+type CreatedInbox = ChangedInbox & { isNew: boolean }
+
 /**
- * The inbox receives mail immediately. Errors, checked in this order except for reserved names and
+ * The inbox receives mail immediately. If an inbox has the `clientId`, it is returned unchanged. Errors, checked in this order except for reserved names and
  * domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
  * `invalid_pod`, `address_taken`, `inbox_limit_reached`, `rate_limit_exceeded`.
  */
-export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
+export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<CreatedInbox> {
+  const existing = await findExisting(deps, input)
+  if (existing !== null) return { inbox: existing, webhookSecret: null, isNew: false }
   const { mailboxName, webhookUrl = null, podId = null, isByOperator, ...given } = input
   const defect = mailboxName === undefined ? null : mailboxNameDefect(mailboxName)
   if (defect !== null) throw problem('invalid_mailbox_name', defect)
@@ -82,7 +87,9 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
     })
     switch (outcome.kind) {
       case 'created':
-        return { inbox: outcome.inbox, webhookSecret: made?.secret ?? null }
+        return { inbox: outcome.inbox, webhookSecret: made?.secret ?? null, isNew: true }
+      case 'existing':
+        return { inbox: outcome.inbox, webhookSecret: null, isNew: false }
       case 'invalid_pod':
         throw problem('invalid_pod')
       case 'invalid_domain':
@@ -112,6 +119,13 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
         )
     }
   }
+}
+
+async function findExisting(
+  { db }: { db: Db },
+  { accountId, clientId }: CreateInbox,
+): Promise<ShownInbox | null> {
+  return clientId == null ? null : await findInboxOfClient(db, accountId, clientId)
 }
 
 function fixOfFullPlan(accountId: string, limit: number): string {

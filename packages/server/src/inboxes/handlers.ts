@@ -28,6 +28,7 @@ export function inboxHandlers(
   | 'inboxes.create'
   | 'inboxes.list'
   | 'inboxes.get'
+  | 'inboxes.getByAddress'
   | 'inboxes.update'
   | 'inboxes.createApiKey'
   | 'inboxes.listApiKeys'
@@ -43,7 +44,8 @@ export function inboxHandlers(
     'inboxes.create': async ({ body }, { accountId }) => {
       const { expiresAt, ...given } = body
       const expiring = readExpiry(deps, expiresAt)
-      return presentChanged(await createInbox(deps, { accountId, ...given, ...expiring }))
+      const created = await createInbox(deps, { accountId, ...given, ...expiring })
+      return { status: created.isNew ? 201 : 200, body: presentChanged(created) }
     },
     'inboxes.list': async ({ query }, { accountId }) => {
       const { address, podId: name, metadata = {}, ...page } = query
@@ -67,6 +69,11 @@ export function inboxHandlers(
     },
     'inboxes.get': async ({ path }, { accountId }) =>
       inboxes.present(await getInbox(accountId, path.id)),
+    'inboxes.getByAddress': async ({ path }, { accountId }) => {
+      const found = await findOwnInbox(deps.db, accountId, path.address)
+      if (found === null) throw notFound()
+      return inboxes.present(await getInbox(accountId, found.id))
+    },
     'inboxes.update': async ({ path, body }, { accountId }) => {
       // A missing inbox is reported before an invalid URL.
       if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
@@ -104,7 +111,7 @@ type UpdateInbox = EditsOf<typeof inboxes> & {
   metadata?: MetadataChange
 }
 
-/** Throws `invalid_webhook_url`, `not_found` or `metadata_limit_reached`. */
+/** Throws `invalid_webhook_url`, `not_found`, `client_id_taken` or `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,
@@ -117,6 +124,7 @@ async function updateInbox(
     nowMs: deps.clock.now(),
   })
   if (changed === null) throw notFound()
+  if (changed === 'client_id_taken') throw problem('client_id_taken')
   if (changed === 'metadata_limit_reached') {
     throw problem(
       'metadata_limit_reached',

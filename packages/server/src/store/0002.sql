@@ -5,6 +5,8 @@ alter table messages add column recipient_names text;
 alter table accounts add column undo_seconds :int not null default 0;
 alter table inboxes add column undo_seconds :int;
 
+alter table inboxes add column client_id :key;
+
 -- A rule that has ended no longer decides.
 alter table sender_rules add column expires_at :int;
 alter table sender_rules add column note text;

@@ -157,6 +157,7 @@ export const inboxes = columns({
   domainId: text('domain_id').nullable().internal(),
   /** The address; null if another account receives the domain's mail. */
   receivingAddress: text('receiving_address').nullable().internal(),
+  clientId: text('client_id').nullable().editable(),
   displayName: text('display_name').nullable().editable(),
   /** Null for the retention of the pod or, if it has none, of the account. */
   retentionDays: int('retention_days').nullable().editable(),

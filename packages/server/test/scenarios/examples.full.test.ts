@@ -161,7 +161,7 @@ suite('the examples of the contract, told as one story', () => {
   test('pods, inboxes and a message that arrives', async () => {
     await tellAll('pods.create', 'pods.list', 'pods.get', 'pods.update')
     inbox = await story.tell<Inbox>('inboxes.create')
-    await tellAll('inboxes.list', 'inboxes.get', 'inboxes.update')
+    await tellAll('inboxes.list', 'inboxes.get', 'inboxes.getByAddress', 'inboxes.update')
     const waiting = story.tell('inboxes.wait')
     await setTimeout(300)
     await arrives('Ann Example <ann@customer.example>', ANN_LINES)

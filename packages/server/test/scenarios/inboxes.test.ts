@@ -20,6 +20,38 @@ onEachEngine('inboxes', (engine) => {
     assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
   })
 
+  test('a clientId is unique in the account, and a create that repeats it gets the inbox it names', async () => {
+    const body = { mailboxName: 'named', clientId: 'agent 7', metadata: { team: 'billing' } }
+    const headers = { 'content-type': 'application/json' }
+    const create = () =>
+      world.fetch('/v1/inboxes', { method: 'POST', headers, body: JSON.stringify(body) })
+    const answers = await Promise.all([create(), create(), create()])
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 201])
+    const first = await client.inboxes.getByAddress('named@mailroom.localhost')
+    for (const answer of answers) assert.deepEqual(await answer.json(), first)
+    assert.equal(first.clientId, 'agent 7')
+    const elsewhere = await client.inboxes.create({ clientId: 'agent 7', domain: 'no.example' })
+    assert.equal(elsewhere.id, first.id)
+    const other = await client.inboxes.create({ clientId: 'agent 8' })
+    assert.notEqual(other.id, first.id)
+    const change = (clientId: string | null) => client.inboxes.update(other.id, { clientId })
+    assert.equal(await refusal(change('agent 7')), '409 client_id_taken')
+    assert.equal((await change(null)).clientId, null)
+    await client.inboxes.delete(first.id)
+    assert.equal((await change('agent 7')).id, other.id)
+    assert.equal(await refusal(client.inboxes.create({ clientId: '' })), '400 bad_request')
+  })
+
+  test('an inbox is found by its address, whatever its case and tag', async () => {
+    const inbox = await client.inboxes.create({ mailboxName: 'found' })
+    for (const address of ['found@mailroom.localhost', 'Found+tag@MAILROOM.localhost']) {
+      assert.deepEqual(await client.inboxes.getByAddress(address), inbox)
+    }
+    for (const address of ['nobody@mailroom.localhost', 'found', '@', inbox.id]) {
+      assert.equal(await refusal(client.inboxes.getByAddress(address)), '404 not_found')
+    }
+  })
+
   test('an inbox without a requested name gets eight random letters and digits', async () => {
     const made = await repeat(10, () => client.inboxes.create())
     for (const { address } of made) assert.match(address, /^[a-z0-9]{8}@mailroom\.localhost$/)

@@ -13,6 +13,7 @@ import {
 const KINDS = {
   pods: 'pod',
   inboxes: 'inbox',
+  'inboxes/by-address': 'inboxAddress',
   threads: 'thread',
   messages: 'message',
   attachments: 'message',
@@ -230,7 +231,7 @@ export function filterOperations(): OperationId[] {
 }
 
 function kindOf(operation: Operation): Kind | undefined {
-  const segment = /^\/v1\/((?:policy\/)?[^/]+)\/\{/.exec(operation.path)?.[1] ?? ''
+  const segment = /^\/v1\/((?:(?:policy|inboxes)\/)?[^/{]+)\/\{/.exec(operation.path)?.[1] ?? ''
   return Object.hasOwn(KINDS, segment) ? KINDS[segment as keyof typeof KINDS] : undefined
 }
 

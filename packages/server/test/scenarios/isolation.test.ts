@@ -83,6 +83,7 @@ onEachEngine('isolation', (engine) => {
       import: into.id,
       pod: pod.id,
       inbox: inbox.id,
+      inboxAddress: inbox.address,
       thread: message?.threadId ?? '',
       message: message?.id ?? '',
       key: key.id,

@@ -29,7 +29,7 @@ import {
   insertWebhookRow,
   removeWebhook,
 } from '#webhooks/store/webhooks.ts'
-import { findInbox, findInboxByAddress, findShownInbox } from './inboxes.ts'
+import { findInbox, findInboxByAddress, findInboxOfClient, findShownInbox } from './inboxes.ts'
 import { changedMetadata, type MetadataChange, metadataFacets, metadataOf } from './metadata.ts'
 
 /** How long the address of a deleted inbox remains reserved for its account. */
@@ -51,6 +51,8 @@ type NewInbox = EditsOf<typeof inboxes> & {
 
 type InboxCreation =
   | { kind: 'created'; inbox: ShownInbox }
+  /** An inbox has the `clientId`. */
+  | { kind: 'existing'; inbox: ShownInbox }
   | { kind: 'invalid_pod' }
   | { kind: 'invalid_domain'; reason: DomainDefect }
   | { kind: 'address_taken' }
@@ -64,6 +66,8 @@ export const insertInbox = transaction({
   async run(tx: Tx, input: NewInbox): Promise<InboxCreation> {
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return { kind: 'invalid_pod' }
+    const existing = await findNamed(tx, input)
+    if (existing !== null) return { kind: 'existing', inbox: existing }
     const pod =
       input.pod === null
         ? await defaultPodRow(tx, input.accountId)
@@ -117,6 +121,13 @@ export const insertInbox = transaction({
   },
 })
 
+async function findNamed(
+  tx: Tx,
+  { accountId, clientId }: { accountId: string; clientId?: string | null },
+): Promise<ShownInbox | null> {
+  return clientId == null ? null : await findInboxOfClient(readIn(tx), accountId, clientId)
+}
+
 async function findDomainOf(
   tx: Tx,
   { accountId, domain }: NewInbox,
@@ -142,6 +153,8 @@ type InboxChange = EditsOf<typeof inboxes> & {
   nowMs: number
 }
 
+export type InboxRefusal = 'metadata_limit_reached' | 'client_id_taken'
+
 /** Changes all given fields or none. Null if the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
@@ -149,13 +162,15 @@ export const changeInbox = transaction({
   async run(
     tx: Tx,
     input: InboxChange,
-  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
+  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | InboxRefusal | null> {
     const { accountId, inboxId, webhook, metadata } = input
-    if (webhook !== undefined) {
+    if (webhook !== undefined || input.clientId != null) {
       // Deletions take the same lock, so a webhook is never created for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
     }
+    const named = await findNamed(tx, input)
+    if (named !== null && named.id !== inboxId) return 'client_id_taken'
     if (metadata !== undefined) {
       const outcome = await changeMetadata(tx, input, metadata)
       if (outcome !== 'changed') return outcome

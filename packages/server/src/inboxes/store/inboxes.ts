@@ -90,6 +90,18 @@ export async function findShownInbox(
   return row === undefined ? null : toShownInbox(row)
 }
 
+export async function findInboxOfClient(
+  db: ReadDb,
+  accountId: string,
+  clientId: string,
+): Promise<ShownInbox | null> {
+  const row = await selectShown(db)
+    .where('inboxes.account_id', '=', accountId)
+    .where('inboxes.client_id', '=', clientId)
+    .executeTakeFirst()
+  return row === undefined ? null : toShownInbox(row)
+}
+
 export function retentionOf() {
   return sql<
     number | null
