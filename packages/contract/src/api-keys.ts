@@ -21,8 +21,9 @@ export const ApiKey = Type.Object(apiKeyProperties, {
 })
 export type ApiKey = Static<typeof ApiKey>
 
-export const NewApiKey = Type.Object(
-  { ...apiKeyProperties, token: text('The secret token. It is shown only in this response.') },
+export const NewApiKey = Type.Extended(
+  ApiKey,
+  { token: text('The secret token. It is shown only in this response.') },
   { description: 'A new API key with its token.' },
 )
 export type NewApiKey = Static<typeof NewApiKey>

@@ -26,9 +26,9 @@ export const Approver = Type.Object(approverProperties, {
 })
 export type Approver = Static<typeof Approver>
 
-export const NewApprover = Type.Object(
+export const NewApprover = Type.Extended(
+  Approver,
   {
-    ...approverProperties,
     token: text('The secret token. It is shown only in this response.'),
     webhookSecret: Type.Optional(
       text('The signing secret of webhookUrl. It is shown only in this response.'),

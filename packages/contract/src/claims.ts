@@ -32,31 +32,34 @@ const newClaim = {
   }),
 }
 
-const renewedClaim = {
-  threadId: text('The thread.'),
-  inboxId: text('The inbox of the thread.'),
-  owner: text('The owner in the claim.'),
-  fence: count(
-    'The number of the claim. Each claim on a thread has a higher number than those before it, so other systems can refuse requests from earlier workers.',
-  ),
-  expiresAt: time('When the lease expires unless it is renewed.'),
-}
-
-export const RenewedClaim = Type.Object(renewedClaim, { description: 'A claim on a thread.' })
+export const RenewedClaim = Type.Object(
+  {
+    threadId: text('The thread.'),
+    inboxId: text('The inbox of the thread.'),
+    owner: text('The owner in the claim.'),
+    fence: count(
+      'The number of the claim. Each claim on a thread has a higher number than those before it, so other systems can refuse requests from earlier workers.',
+    ),
+    expiresAt: time('When the lease expires unless it is renewed.'),
+  },
+  { description: 'A claim on a thread.' },
+)
 export type RenewedClaim = Static<typeof RenewedClaim>
 
-const claim = {
-  ...renewedClaim,
-  leaseToken: text(
-    'The secret of the claim, for the header Lease-Token of requests that change the thread or send in it. It is shown only in this response.',
-  ),
-}
-
-export const Claim = Type.Object(claim, { description: 'A new claim on a thread.' })
+export const Claim = Type.Extended(
+  RenewedClaim,
+  {
+    leaseToken: text(
+      'The secret of the claim, for the header Lease-Token of requests that change the thread or send in it. It is shown only in this response.',
+    ),
+  },
+  { description: 'A new claim on a thread.' },
+)
 export type Claim = Static<typeof Claim>
 
-export const ClaimedThread = Type.Object(
-  { ...claim, thread: Thread },
+export const ClaimedThread = Type.Extended(
+  Claim,
+  { thread: Thread },
   { description: 'A new claim with its thread.' },
 )
 export type ClaimedThread = Static<typeof ClaimedThread>

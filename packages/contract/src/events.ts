@@ -1,6 +1,7 @@
 // Events, which have one form in webhooks, WebSockets, server-sent events and the log, and the wait
 // for a message. Event fields are in snake_case, unlike the fields of resources.
 
+import { eventKindTable } from './event-kinds.ts'
 import {
   Authentication,
   CategoryReason,
@@ -13,20 +14,20 @@ import {
 } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'
-import { type Static, Type } from './schema.ts'
+import { type Static, type TObject, type TProperties, type TSchema, Type } from './schema.ts'
 import { HoldReason } from './sending.ts'
 import { count, nullableOneOf, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import {
   bounceClasses,
   COUNTED_MAX,
   domainStatuses,
-  eventKinds,
+  type EventKind,
   extractionMethods,
   messageCategories,
   messageDirections,
   messageVerdicts,
   quarantineReasons,
-  reviewEventKinds,
+  type ReviewEventKind,
   reviewFields,
   reviewStatuses,
   webhookDisabledReasons,
@@ -155,31 +156,33 @@ export const EventDomain = Type.Object(
 )
 export type EventDomain = Static<typeof EventDomain>
 
-const EventInbox = Type.Object(
+export const EventInbox = Type.Object(
   {
     id: text('The former id of the inbox.'),
     address: text('The email address of the inbox.'),
     expires_at: time('When the inbox was set to expire.'),
   },
-  { description: 'The inbox that deleted itself, in inbox.expired.' },
+  { description: 'The inbox that deleted itself.' },
 )
 
-const EventApprover = Type.Object(
+export const EventApprover = Type.Object(
   { id: text('The id of the approver.'), name: text('The display name.') },
-  { description: 'The approver, in approver.created and approver.deleted.' },
+  { description: 'The approver of the event.' },
 )
 
 export const EventWebhook = Type.Object(
-  {
-    id: text('The id of the webhook.'),
-    url: text('The URL that events are posted to.'),
-    reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why the webhook was disabled.')),
-  },
+  { id: text('The id of the webhook.'), url: text('The URL that events are posted to.') },
   { description: 'The webhook of the event.' },
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
-const EventExtraction = Type.Object(
+export const EventDisabledWebhook = Type.Extended(
+  EventWebhook,
+  { reason: oneOf(webhookDisabledReasons, 'Why the webhook was disabled.') },
+  { description: 'The webhook that was disabled.' },
+)
+
+export const EventExtraction = Type.Object(
   {
     filename: text('The filename of the attachment entry.'),
     contentType: text('The media type that the message declares.'),
@@ -191,61 +194,105 @@ const EventExtraction = Type.Object(
       description: 'Whether the file has more text than was extracted.',
     }),
   },
-  { description: 'The attachment whose text was extracted, in attachment.extracted.' },
+  { description: 'The attachment whose text was extracted.' },
 )
 
-const EventHold = Type.Object(
+const reviewReasons = Type.Array(HoldReason, {
+  description: 'Why a decision by a person is required.',
+})
+const reviewExpiry = time('When the message is rejected without a decision.')
+
+export const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
-    reasons: Type.Array(HoldReason, { description: 'Why a decision by a person is required.' }),
+    reasons: reviewReasons,
     digest: text('SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:".'),
-    expires_at: time('When the message is rejected without a decision.'),
+    expires_at: reviewExpiry,
   },
-  { description: 'Why the message is held, in message.held.' },
+  { description: 'Why the message is held.' },
 )
 
-const EventReview = Type.Object(
+export const EventReview = Type.Object(
   {
     id: text('The id of the review.'),
     status: oneOf(reviewStatuses, 'The status of the review; in message.rejected, how it ended.'),
     reason: nullableText('The reason given with the decision; null for none.'),
-    message_id: Type.Optional(text('The id of the held message, in events for approvers.')),
-    digest: Type.Optional(
-      text(
-        'The digest that an approval must contain, in review.created, review.edited and message.review_edited.',
-      ),
-    ),
-    reasons: Type.Optional(
-      Type.Array(HoldReason, {
-        description: 'Why the message is held, in review.created and review.edited.',
-      }),
-    ),
-    expires_at: Type.Optional(
-      time('When the review expires without a decision, in review.created.'),
-    ),
-    decided_by: Type.Optional(
-      nullableText('The id of the approver who decided, in review.decided; null for none.'),
-    ),
-    edited_by: Type.Optional(text('The id of the approver who edited, in review.edited.')),
-    changed: Type.Optional(
-      Type.Array(oneOf(reviewFields, 'A field.'), {
-        description: 'The changed fields, in message.review_edited and review.edited.',
-      }),
-    ),
-    comment_id: Type.Optional(
-      text('The id of the new comment, in message.review_commented and review.commented.'),
-    ),
-    author_id: Type.Optional(
-      text('The id of the approver or the key that commented, in review.commented.'),
-    ),
   },
-  {
-    description:
-      'The review, in message.rejected, message.review_edited, message.review_commented and events for approvers.',
-  },
+  { description: 'The review of the message.' },
 )
 
-const EventThread = Type.Object(
+const approvedDigest = text('The digest that an approval must contain.')
+const changedFields = Type.Array(oneOf(reviewFields, 'A field.'), {
+  description: 'The changed fields.',
+})
+const commentId = text('The id of the new comment.')
+
+export const EventEditedReview = Type.Extended(
+  EventReview,
+  { digest: approvedDigest, changed: changedFields },
+  { description: 'The review of the edited message.' },
+)
+
+export const EventCommentedReview = Type.Extended(
+  EventReview,
+  { comment_id: commentId },
+  { description: 'The review with a new comment.' },
+)
+
+const ofApprovers = { message_id: text('The id of the held message.') }
+
+export const ReviewCreated = Type.Extended(
+  EventReview,
+  {
+    ...ofApprovers,
+    digest: approvedDigest,
+    reasons: reviewReasons,
+    expires_at: reviewExpiry,
+  },
+  { description: 'The new review.' },
+)
+
+export const ReviewEdited = Type.Extended(
+  EventReview,
+  {
+    ...ofApprovers,
+    digest: approvedDigest,
+    reasons: reviewReasons,
+    changed: changedFields,
+    edited_by: text('The id of the approver who edited.'),
+  },
+  { description: 'The review of the edited message.' },
+)
+
+export const ReviewCommented = Type.Extended(
+  EventReview,
+  {
+    ...ofApprovers,
+    comment_id: commentId,
+    author_id: text('The id of the approver or the key that commented.'),
+  },
+  { description: 'The review with a new comment.' },
+)
+
+export const ReviewDecided = Type.Extended(
+  EventReview,
+  {
+    ...ofApprovers,
+    decided_by: nullableText('The id of the approver who decided; null for none.'),
+  },
+  { description: 'The review, which has ended.' },
+)
+
+/** The details of each event for approvers, without what the review itself has. */
+export type ReviewDetails = {
+  'review.created': Details<typeof ReviewCreated>
+  'review.edited': Details<typeof ReviewEdited>
+  'review.commented': Details<typeof ReviewCommented>
+  'review.decided': Details<typeof ReviewDecided>
+}
+type Details<Review extends TSchema> = Omit<Static<Review>, 'id' | 'message_id'>
+
+export const EventThread = Type.Object(
   {
     changed: Type.Array(
       oneOf(
@@ -259,34 +306,41 @@ const EventThread = Type.Object(
     assignee: nullableText('The assignee after the change; null for none.'),
     snoozed_until: nullableTime('When the snooze of the thread ends; null if it is not snoozed.'),
   },
-  { description: 'The thread in thread.updated. GET /v1/threads/{id} has its metadata.' },
+  { description: 'The changed thread. GET /v1/threads/{id} has its metadata.' },
 )
 
 const releaseReasons = ['released', 'expired'] as const
 
-const EventClaim = Type.Object(
+export const EventClaim = Type.Object(
   {
     owner: text('The owner in the claim.'),
     fence: count('The number of the claim; later claims of the thread have higher numbers.'),
     expires_at: time('When the lease expires unless it is renewed, or when it expired.'),
-    reason: Type.Optional(
-      oneOf(releaseReasons, 'How the claim ended: its worker released it, or its lease expired.'),
-    ),
   },
-  { description: 'The claim in thread.claimed and thread.released.' },
+  { description: 'The claim on the thread.' },
 )
 
-const EventStorage = Type.Object(
+export const EventReleasedClaim = Type.Extended(
+  EventClaim,
+  {
+    reason: oneOf(
+      releaseReasons,
+      'How the claim ended: its worker released it, or its lease expired.',
+    ),
+  },
+  { description: 'The claim that ended.' },
+)
+
+export const EventStorage = Type.Object(
   {
     stored_bytes: count('Bytes of mail that the account stores.'),
     limit_bytes: count('The number of bytes that the account may store.'),
   },
-  { description: 'The storage of the account, in account.quota_exceeded.' },
+  { description: 'The storage of the account.' },
 )
 
-export const Event = Type.Object(
+export const EventEnvelope = Type.Object(
   {
-    event: oneOf([...eventKinds, ...reviewEventKinds], 'The event type.'),
     event_id: text('Identifies the event; the same in every delivery of it.'),
     occurred_at: time('When the event happened.'),
     delivered_at: time('When this copy of the event was delivered.'),
@@ -298,23 +352,97 @@ export const Event = Type.Object(
     inbox_id: nullableText('The inbox of the event; null if none.'),
     pod_id: nullableText('The pod of the inbox or the domain; null if none.'),
     thread_id: nullableText('The thread of the event; null if none.'),
-    message: Type.Optional(EventMessage),
-    recipient: Type.Optional(text('The recipient that bounced or complained.')),
-    bounce: Type.Optional(EventBounce),
-    attachment: Type.Optional(EventExtraction),
-    thread: Type.Optional(EventThread),
-    claim: Type.Optional(EventClaim),
-    hold: Type.Optional(EventHold),
-    review: Type.Optional(EventReview),
-    quarantined: Type.Optional(EventQuarantined),
-    inbox: Type.Optional(EventInbox),
-    approver: Type.Optional(EventApprover),
-    domain: Type.Optional(EventDomain),
-    webhook: Type.Optional(EventWebhook),
-    storage: Type.Optional(EventStorage),
   },
-  { description: 'An event about the mail, inboxes, domains or webhooks of an account.' },
+  { description: 'The fields of every event.' },
 )
+
+export const ThreadEvent = Type.Extended(
+  EventEnvelope,
+  { inbox_id: text('The inbox of the thread.'), thread_id: text('The thread.') },
+  { description: 'The fields of every event of a thread.' },
+)
+
+export const MessageEvent = Type.Extended(
+  ThreadEvent,
+  { message: EventMessage },
+  { description: 'The fields of every event of a message.' },
+)
+
+function eventOf<
+  Kind extends EventKind | ReviewEventKind,
+  Base extends TProperties,
+  Own extends TProperties,
+>(kind: Kind, base: TObject<Base>, own: Own) {
+  const event = oneOf([kind], 'The event type.')
+  return Type.Extended(base, { event, ...own }, { description: eventKindTable[kind].happens })
+}
+
+const bouncedRecipient = text('The recipient that bounced or complained.')
+
+export const events = {
+  MessageReceivedEvent: eventOf('message.received', MessageEvent, {}),
+  MessageQuarantinedEvent: eventOf('message.quarantined', EventEnvelope, {
+    inbox_id: text('The inbox that the mail was for.'),
+    quarantined: EventQuarantined,
+  }),
+  MessageSentEvent: eventOf('message.sent', MessageEvent, {}),
+  MessageFailedEvent: eventOf('message.failed', MessageEvent, {}),
+  MessageBouncedEvent: eventOf('message.bounced', MessageEvent, {
+    recipient: bouncedRecipient,
+    bounce: EventBounce,
+  }),
+  MessageComplainedEvent: eventOf('message.complained', MessageEvent, {
+    recipient: bouncedRecipient,
+  }),
+  MessageHeldEvent: eventOf('message.held', MessageEvent, { hold: EventHold }),
+  MessageRejectedEvent: eventOf('message.rejected', MessageEvent, { review: EventReview }),
+  MessageReviewEditedEvent: eventOf('message.review_edited', MessageEvent, {
+    review: EventEditedReview,
+  }),
+  MessageReviewCommentedEvent: eventOf('message.review_commented', MessageEvent, {
+    review: EventCommentedReview,
+  }),
+  AttachmentExtractedEvent: eventOf('attachment.extracted', MessageEvent, {
+    attachment: EventExtraction,
+  }),
+  ThreadLoopSuspectedEvent: eventOf('thread.loop_suspected', ThreadEvent, {}),
+  ThreadUpdatedEvent: eventOf('thread.updated', ThreadEvent, { thread: EventThread }),
+  ThreadClaimedEvent: eventOf('thread.claimed', ThreadEvent, { claim: EventClaim }),
+  ThreadReleasedEvent: eventOf('thread.released', ThreadEvent, { claim: EventReleasedClaim }),
+  InboxExpiredEvent: eventOf('inbox.expired', EventEnvelope, { inbox: EventInbox }),
+  ApproverCreatedEvent: eventOf('approver.created', EventEnvelope, { approver: EventApprover }),
+  ApproverDeletedEvent: eventOf('approver.deleted', EventEnvelope, { approver: EventApprover }),
+  DomainVerifiedEvent: eventOf('domain.verified', EventEnvelope, { domain: EventDomain }),
+  DomainFailedEvent: eventOf('domain.failed', EventEnvelope, { domain: EventDomain }),
+  WebhookDisabledEvent: eventOf('webhook.disabled', EventEnvelope, {
+    webhook: EventDisabledWebhook,
+  }),
+  AccountQuotaExceededEvent: eventOf('account.quota_exceeded', EventEnvelope, {
+    storage: EventStorage,
+  }),
+  WebhookTestEvent: eventOf('webhook.test', EventEnvelope, { webhook: EventWebhook }),
+  ReviewCreatedEvent: eventOf('review.created', EventEnvelope, { review: ReviewCreated }),
+  ReviewEditedEvent: eventOf('review.edited', EventEnvelope, { review: ReviewEdited }),
+  ReviewCommentedEvent: eventOf('review.commented', EventEnvelope, { review: ReviewCommented }),
+  ReviewDecidedEvent: eventOf('review.decided', EventEnvelope, { review: ReviewDecided }),
+}
+
+type Events = { [Name in keyof typeof events]: Static<(typeof events)[Name]> }
+
+type PartName<One> = One extends unknown
+  ? Exclude<keyof One, keyof Static<typeof EventEnvelope>>
+  : never
+
+/** Parts of other events are declared as absent, so that `event.message?.subject` needs no test. */
+type WithAbsent<One> = One extends unknown
+  ? One & { [Name in Exclude<PartName<Events[keyof Events]>, keyof One>]?: undefined }
+  : never
+
+export const Event = Type.Unsafe<WithAbsent<Events[keyof Events]>>({
+  anyOf: Object.values(events),
+  description: 'An event of an account. Its type is in `event`.',
+  discriminator: { propertyName: 'event' },
+})
 export type Event = Static<typeof Event>
 
 const WAIT_SECONDS_MAX = 60

@@ -1,6 +1,7 @@
 // The fields of a request or response, as rows of the reference page and llms-full.txt.
 
 import { componentName } from './openapi-components.ts'
+import { baseOf } from './schema.ts'
 
 export type Field = {
   /** The path of the field, with `.` before nested fields and `[]` after lists: `data[].address`. */
@@ -15,6 +16,7 @@ type Schema = {
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly anyOf?: readonly Schema[]
+  readonly discriminator?: { propertyName: string }
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
@@ -29,11 +31,23 @@ type Schema = {
 
 /** With `stopsAtNames`, the fields of named objects are omitted; the type is the object's name. */
 export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: boolean }): Field[] {
+  const { discriminator, anyOf = [] } = (schema ?? {}) as Schema
+  if (discriminator !== undefined) return anyOf.map((one) => memberOf(one, discriminator))
   return rows(schema as Schema, '', stopsAtNames)
 }
 
+/** A member of a union, under the value that tells it from the others. */
+function memberOf(schema: Schema, { propertyName }: { propertyName: string }): Field {
+  const path = (schema.properties?.[propertyName]?.enum ?? []).join(', ')
+  return { path, type: typeOf(schema), isRequired: true, description: schema.description ?? '' }
+}
+
 function rows(schema: Schema | undefined, within: string, stopsAtNames: boolean): Field[] {
-  return Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {
+  const inherited = stopsAtNames ? (baseOf(schema) as Schema | undefined)?.properties : undefined
+  const own = Object.entries(schema?.properties ?? {}).filter(
+    ([name, property]) => inherited?.[name] !== property,
+  )
+  return own.flatMap(([name, property]) => {
     const path = `${within}${name}`
     const field: Field = {
       path,

@@ -71,9 +71,9 @@ export const Inbox = Type.Object(inboxProperties, {
 })
 export type Inbox = Static<typeof Inbox>
 
-export const ChangedInbox = Type.Object(
+export const ChangedInbox = Type.Extended(
+  Inbox,
   {
-    ...inboxProperties,
     webhookSecret: Type.Optional(
       text('The signing secret of webhookUrl, shown only in the response that created it.'),
     ),

@@ -18,6 +18,7 @@ import {
 } from './operations.ts'
 import { pageProperties } from './page.ts'
 import { curlSample } from './samples.ts'
+import { baseOf } from './schema.ts'
 import { eventKinds, reviewEventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
 
 /** `publicUrl` is the base URL of every path. */
@@ -213,7 +214,9 @@ function objectsText(names: readonly string[]): string {
     const schema = components[name]
     const lines = fieldsOf(schema, { stopsAtNames: true }).map((field) => `- ${fieldText(field)}`)
     const { description } = schema as { description?: string }
-    return `### ${name}\n\n${description === undefined ? '' : `${description}\n\n`}${lines.join('\n')}\n`
+    const base = componentName(baseOf(schema))
+    const inherited = base === undefined ? [] : [`- all fields of ${base}`]
+    return `### ${name}\n\n${description === undefined ? '' : `${description}\n\n`}${[...inherited, ...lines].join('\n')}\n`
   })
   return `## Objects\n\n${objects.join('\n')}`
 }

@@ -1,20 +1,41 @@
-// Schemas that the OpenAPI document refers to by name.
+// Schemas that the OpenAPI document and the types of both clients refer to by name.
 
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
+import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { CreateDraft, Draft } from './drafts.ts'
 import { CreateErasure, Erasure } from './erasures.ts'
 import { ErrorBody } from './error.ts'
 import {
   Event,
+  EventApprover,
   EventAttachment,
   EventBounce,
+  EventClaim,
+  EventCommentedReview,
+  EventDisabledWebhook,
   EventDomain,
+  EventEditedReview,
+  EventEnvelope,
+  EventExtraction,
+  EventHold,
+  EventInbox,
   EventMessage,
   EventQuarantined,
+  EventReleasedClaim,
+  EventReview,
+  EventStorage,
+  EventThread,
   EventWebhook,
+  events,
+  MessageEvent,
+  ReviewCommented,
+  ReviewCreated,
+  ReviewDecided,
+  ReviewEdited,
+  ThreadEvent,
 } from './events.ts'
 import { ChangedInbox, Inbox } from './inboxes.ts'
 import { InviteToSend } from './invitations.ts'
@@ -40,7 +61,7 @@ import {
   PolicyRule,
   ScopedPolicyRule,
 } from './policy.ts'
-import { QuarantinedMessage } from './quarantine.ts'
+import { QuarantinedContent, QuarantinedMessage } from './quarantine.ts'
 import {
   Review,
   ReviewComment,
@@ -50,17 +71,24 @@ import {
   WholeReview,
 } from './reviews.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
-import { originalOf, type TSchema } from './schema.ts'
+import { baseOf, originalOf, type TSchema } from './schema.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
 import { AttachmentToSend, Delivery, HoldReason, SendMessage, SentMessage } from './sending.ts'
 import { Session } from './sessions.ts'
 import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
-import { Thread, ThreadMessages } from './threads.ts'
+import { Participant, Thread, ThreadClaim, ThreadMessages } from './threads.ts'
 import { CreateExport, Export, Import, ImportFailure } from './transfers.ts'
 import { Usage } from './usage.ts'
-import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from './webhooks.ts'
+import {
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
+  WholeWebhookDelivery,
+} from './webhooks.ts'
 
 export const components: Readonly<Record<string, TSchema>> = {
   Account,
@@ -73,6 +101,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   CapturedMessage,
   CategoryReason,
   ChangedInbox,
+  Claim,
+  ClaimedThread,
   Delivery,
   Domain,
   DomainRecord,
@@ -84,12 +114,32 @@ export const components: Readonly<Record<string, TSchema>> = {
   Export,
   Error: ErrorBody,
   Event,
+  EventApprover,
   EventAttachment,
   EventBounce,
+  EventClaim,
+  EventCommentedReview,
+  EventDisabledWebhook,
   EventDomain,
+  EventEditedReview,
+  EventEnvelope,
+  EventExtraction,
+  EventHold,
+  EventInbox,
   EventMessage,
   EventQuarantined,
+  EventReleasedClaim,
+  EventReview,
+  EventStorage,
+  EventThread,
   EventWebhook,
+  MessageEvent,
+  ReviewCommented,
+  ReviewCreated,
+  ReviewDecided,
+  ReviewEdited,
+  ThreadEvent,
+  ...events,
   Extracted,
   Import,
   ImportFailure,
@@ -106,14 +156,17 @@ export const components: Readonly<Record<string, TSchema>> = {
   NewApprover,
   OwnAccount,
   Pairing,
+  Participant,
   Pod,
   Policy,
   PolicyAuditEntry,
   PolicyChange,
   PolicyGuards,
   PolicyRule,
+  QuarantinedContent,
   QuarantinedMessage,
   ReceivedMail,
+  RenewedClaim,
   Review,
   ReviewContent,
   ReviewComment,
@@ -130,13 +183,16 @@ export const components: Readonly<Record<string, TSchema>> = {
   Stats,
   Suppression,
   Thread,
+  ThreadClaim,
   ThreadMessages,
   Usage,
   Webhook,
+  WebhookAttempt,
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
   WholeReview,
+  WholeWebhookDelivery,
 }
 
 const names = new Map<unknown, string>(
@@ -155,6 +211,7 @@ export function objectNamesOf(operations: readonly Operation[]): string[] {
     const name = componentName(schema)
     if (name !== undefined && found.has(name)) return
     if (name !== undefined) found.add(name)
+    visit(baseOf(schema))
     for (const inner of Object.values(schema)) visit(inner)
   }
   for (const { query, body, success, otherSuccess } of operations) {

@@ -13,7 +13,7 @@ import {
   isBodyOptional,
   operationOf,
 } from './operations.ts'
-import type { TObject } from './schema.ts'
+import { baseOf, type TObject } from './schema.ts'
 import { SendMessage } from './sending.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from './text.ts'
 import {
@@ -232,13 +232,17 @@ const FILE_TYPE = 'application/octet-stream'
 
 function successResponses(operation: Operation): JsonObject {
   const { success, otherSuccess } = operation
-  const limits = limitHeaders(operation)
   const replayed = operation.needsIdempotencyKey ? headers('Idempotency-Replayed') : {}
   const cookie = operation.setsCookie ? headers('Set-Cookie') : {}
   const own = 'headers' in success ? headers(...(success.headers ?? [])) : {}
   const etag = operation.hasEtag ? headers('ETag') : {}
-  const common = { ...headers('X-Request-Id'), ...limits, ...replayed, ...cookie, ...etag, ...own }
-  const response: JsonObject = { description: success.description, headers: common }
+  // X-Request-Id and RateLimit-… are in the description of the API, since every response has them.
+  const common = { ...replayed, ...cookie, ...etag, ...own }
+  const isNone = Object.keys(common).length === 0
+  const response: JsonObject = {
+    description: success.description,
+    ...(isNone ? {} : { headers: common }),
+  }
   if ('schema' in success) {
     response.content = { 'application/json': { schema: refer(success.schema) } }
   } else if ('mediaType' in success) {
@@ -247,7 +251,7 @@ function successResponses(operation: Operation): JsonObject {
   if (otherSuccess !== undefined) {
     const { status, description, schema } = otherSuccess
     const content = { 'application/json': { schema: refer(schema) } }
-    return { [success.status]: response, [status]: { description, headers: common, content } }
+    return { [success.status]: response, [status]: { ...response, description, content } }
   }
   if (!isRanged(operation)) return { [success.status]: response }
   const validated = { ...common, ...headers('ETag', 'Accept-Ranges') }
@@ -308,6 +312,10 @@ function refer(schema: unknown): JsonObject {
 }
 
 function inside(schema: unknown): JsonObject {
+  const { discriminator } = schema as JsonObject
+  const base = baseOf(schema)
+  if (base !== undefined) return extended(schema, base as TObject)
+  if (discriminator !== undefined) return discriminated(schema as Discriminated)
   const { [RULE]: rule, [TRIMMED]: _, [MAILBOX]: __, ...keywords } = schema as JsonObject
   const plainly = Object.fromEntries(
     Object.entries(keywords).map(([name, value]) => [name, plain(name, value)]),
@@ -315,6 +323,42 @@ function inside(schema: unknown): JsonObject {
   if (typeof rule !== 'string') return plainly
   const description = [keywords.description, `It ${rule}.`].filter(Boolean).join(' ')
   return { ...plainly, description }
+}
+
+function extended(schema: unknown, base: TObject): JsonObject {
+  const { properties, required = [], description } = schema as Extended
+  const own = Object.entries(properties).filter(([name, one]) => base.properties[name] !== one)
+  const isOwn = new Set(own.map(([name]) => name))
+  const additions = {
+    type: 'object',
+    required: required.filter((name) => isOwn.has(name)),
+    properties: Object.fromEntries(own.map(([name, one]) => [name, refer(one)])),
+  }
+  return { description, allOf: [refer(base), additions] }
+}
+
+type Extended = {
+  properties: Record<string, unknown>
+  required?: string[]
+  description?: string
+}
+
+type Discriminated = {
+  description: string
+  discriminator: { propertyName: string }
+  anyOf: { properties: Record<string, { enum: string[] }> }[]
+}
+
+function discriminated({ description, discriminator, anyOf }: Discriminated): JsonObject {
+  const { propertyName } = discriminator
+  const mapping = anyOf.flatMap((one) =>
+    (one.properties[propertyName]?.enum ?? []).map((value) => [value, refer(one).$ref]),
+  )
+  return {
+    description,
+    oneOf: anyOf.map(refer),
+    discriminator: { propertyName, mapping: Object.fromEntries(mapping) },
+  }
 }
 
 function plain(keyword: string, value: unknown): unknown {
@@ -334,7 +378,7 @@ function plain(keyword: string, value: unknown): unknown {
 const conventions = [
   'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case. One with one or two wrong letters is refused; other unknown ones are ignored and named in the header `Mailroom-Ignored-Parameters`.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
-  'Every response has an `X-Request-Id`. A request that fails with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
+  'Every response has an `X-Request-Id`, and every response to a request that counts towards the rate limit has `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A request that fails with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',
 ].join('\n\n')
 

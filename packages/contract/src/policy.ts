@@ -46,9 +46,9 @@ const scopeProperties = {
   inboxId: nullableText('The inbox; null for all.'),
 }
 
-export const ScopedPolicyRule = Type.Object(
+export const ScopedPolicyRule = Type.Extended(
+  PolicyRule,
   {
-    ...ruleProperties,
     direction: oneOf(
       policyDirections,
       'Whether the rule is for senders (inbound) or recipients (outbound).',

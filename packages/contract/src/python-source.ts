@@ -67,7 +67,7 @@ ${HEAD.slice(2)}
 
 from __future__ import annotations
 
-from typing import Dict, List, Literal, Mapping, Sequence, TypedDict
+from typing import Dict, List, Literal, Mapping, Sequence, TypedDict, Union
 
 ${listOf('__all__', [...Object.keys(ALIASES), ...types.names].sort())}
 

@@ -1,8 +1,7 @@
 // Generates a Python TypedDict for each schema, with the field names of the API.
 
-import { components } from './openapi-components.ts'
-import { originalOf } from './schema.ts'
-import { shapes } from './sdk-source.ts'
+import { componentName } from './openapi-components.ts'
+import { baseOf } from './schema.ts'
 import { eventKinds, messageCategories, messageDirections } from './vocabulary.ts'
 
 export type Schema = {
@@ -14,16 +13,13 @@ export type Schema = {
   const?: unknown
   anyOf?: Schema[]
   additionalProperties?: boolean | Schema
+  discriminator?: { propertyName: string }
   description?: string
   contentEncoding?: string
 }
 
 /** Python code reads responses and writes requests, which accept wider types. */
 export type Direction = 'answer' | 'request'
-
-const names = new Map<unknown, string>(
-  Object.entries({ ...components, ...shapes }).map(([name, shape]) => [shape, name]),
-)
 
 /** Names of the enumerations that callers use. */
 export const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -35,11 +31,13 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
 /** The types that expressions refer to, in order of first reference. */
 export class PythonTypes {
   readonly #sources = new Map<string, string>()
+  readonly #parents = new Map<string, string>()
 
   /** A type expression. `hint` names an object without a name. */
   expressionOf(schema: Schema, hint: string, direction: Direction): string {
     if (schema.const !== undefined) return literalOf([schema.const])
     if (schema.enum !== undefined) return enumOf(schema.enum)
+    if (schema.discriminator !== undefined) return this.#alias(schema, hint, direction)
     if (schema.anyOf !== undefined) {
       return unionOf(schema.anyOf.map((one) => this.expressionOf(one, hint, direction)))
     }
@@ -52,8 +50,16 @@ export class PythonTypes {
     return [...this.#sources.keys()].sort()
   }
 
+  /** Sorted by name, but a class follows the one that it extends. */
   get sources(): string[] {
-    return this.names.map((name) => this.#sources.get(name) ?? '')
+    const sorted = new Set<string>()
+    const add = (name: string): void => {
+      const parent = this.#parents.get(name)
+      if (parent !== undefined) add(parent)
+      sorted.add(name)
+    }
+    this.names.forEach(add)
+    return [...sorted].map((name) => this.#sources.get(name) ?? '')
   }
 
   #plain(type: string, schema: Schema, hint: string, direction: Direction): string {
@@ -91,28 +97,59 @@ export class PythonTypes {
     return direction === 'answer' ? `Dict[str, ${values}]` : `Mapping[str, ${values}]`
   }
 
+  /** A union with a name, whose members may be declared after it. */
+  #alias(schema: Schema, hint: string, direction: Direction): string {
+    const { anyOf = [], description = '' } = schema
+    const name = componentName(schema) ?? hint
+    if (this.#sources.has(name)) return name
+    this.#sources.set(name, '')
+    const members = anyOf.map((one) => this.expressionOf(one, name, direction))
+    const lines = members.map((member) => `    "${member}",`)
+    const source = [`${name} = Union[`, ...lines, ']', ...docstringOf(description, 0)].join('\n')
+    this.#sources.set(name, source)
+    return name
+  }
+
   #declare(schema: Schema, hint: string, direction: Direction): string {
-    const name = names.get(originalOf(schema)) ?? hint
+    const name = componentName(schema) ?? hint
     if (this.#sources.has(name)) return name
     this.#sources.set(name, '')
     const { properties = {}, required = [] } = schema
-    const fields = Object.entries(properties).map(([key, property]) => ({
+    const base = extensibleBaseOf(schema)
+    const parent = base === undefined ? undefined : this.#declare(base, '', direction)
+    const own = Object.entries(properties).filter(([key]) => base?.properties?.[key] === undefined)
+    const fields = own.map(([key, property]) => ({
       key,
       type: this.expressionOf(property, `${name}${pascalOf(key)}`, direction),
       description: property.description,
       // The client generates the keys of batch items that have none.
       isRequired: required.includes(key) && key !== 'idempotencyKey',
     }))
-    this.#sources.set(name, classOf(name, schema.description, fields))
+    if (parent !== undefined) this.#parents.set(name, parent)
+    this.#sources.set(name, classOf({ name, parent, description: schema.description, fields }))
     return name
   }
 }
 
 type Field = { key: string; type: string; description: string | undefined; isRequired: boolean }
 
+/** The object that this one extends. A TypedDict may not change the type of an inherited key. */
+function extensibleBaseOf(schema: Schema): Schema | undefined {
+  const base = baseOf(schema) as Schema | undefined
+  const inherited = Object.entries(base?.properties ?? {})
+  return inherited.every(([key, one]) => schema.properties?.[key] === one) ? base : undefined
+}
+
+type Declared = {
+  name: string
+  parent: string | undefined
+  description: string | undefined
+  fields: Field[]
+}
+
 /** At most three classes: keys that are Python keywords, required keys, and the rest. */
-function classOf(name: string, description: string | undefined, fields: Field[]): string {
-  const bases: string[] = []
+function classOf({ name, parent, description, fields }: Declared): string {
+  const bases: string[] = parent === undefined ? [] : [parent]
   const parts: string[] = []
   for (const isRequired of [true, false]) {
     const words = fields.filter((one) => isKeyword(one.key) && one.isRequired === isRequired)

@@ -46,9 +46,9 @@ const QuarantinedAttachment = Type.Object(
   { description: 'A file in a quarantined message. It cannot be downloaded separately.' },
 )
 
-export const QuarantinedContent = Type.Object(
+export const QuarantinedContent = Type.Extended(
+  QuarantinedMessage,
   {
-    ...quarantinedProperties,
     bodyText: text(
       `The first ${QUARANTINED_TEXT_LENGTH_MAX.toLocaleString('en')} characters of the text body, which is converted from HTML if the message has no text.`,
     ),

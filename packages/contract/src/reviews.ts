@@ -186,9 +186,9 @@ export const ReviewComment = Type.Object(
 )
 export type ReviewComment = Static<typeof ReviewComment>
 
-export const WholeReview = Type.Object(
+export const WholeReview = Type.Extended(
+  Review,
   {
-    ...reviewProperties,
     content: ReviewContent,
     display: ReviewDisplay,
     thread: ThreadMessages,

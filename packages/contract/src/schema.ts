@@ -24,7 +24,7 @@ import type {
   TUnsafe,
 } from 'typebox'
 
-export type { Static, TObject, TSchema, TUnsafe }
+export type { Static, TObject, TProperties, TSchema, TUnsafe }
 
 const originals = new WeakMap<object, TSchema>()
 
@@ -37,6 +37,29 @@ function makeObject(properties: TProperties, options?: TObjectOptions): TSchema 
     .filter(([, schema]) => !originals.has(schema))
     .map(([name]) => name)
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options }
+}
+
+const bases = new WeakMap<object, TSchema>()
+
+/**
+ * An object with all properties of another. Generated types and descriptions refer to the other one
+ * instead of repeating its properties.
+ */
+function makeExtended<Base extends TProperties, Own extends TProperties>(
+  base: TObject<Base>,
+  properties: Own,
+  options?: TObjectOptions,
+): TObject<Omit<Base, keyof Own> & Own>
+function makeExtended(base: TObject, properties: TProperties, options?: TObjectOptions): TSchema {
+  const schema = makeObject({ ...base.properties, ...properties }, options)
+  bases.set(schema, base)
+  return schema
+}
+
+/** The object that this one extends. */
+export function baseOf(schema: unknown): TSchema | undefined {
+  const original = originalOf(schema)
+  return typeof original === 'object' && original !== null ? bases.get(original) : undefined
 }
 
 /** A copy of the schema for an optional property. */
@@ -103,6 +126,7 @@ function makeNull(): TSchema {
 export const Type = {
   Array: makeArray,
   Boolean: makeBoolean,
+  Extended: makeExtended,
   Integer: makeInteger,
   Literal: makeLiteral,
   Null: makeNull,

@@ -1,175 +1,29 @@
 // Generates sources of the SDK: the type declarations that replace the contract in the packed SDK,
 // and the table of routes.
 
-import { Account, NewAccount, OwnAccount } from './accounts.ts'
-import { ApiKey, NewApiKey } from './api-keys.ts'
-import { Approver, NewApprover } from './approvers.ts'
-import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
-import { Domain, DomainRecord } from './domains.ts'
-import { Draft } from './drafts.ts'
-import { Erasure } from './erasures.ts'
 import { errorCodes } from './error-codes.ts'
-import {
-  Event,
-  EventAttachment,
-  EventBounce,
-  EventDomain,
-  EventMessage,
-  EventWebhook,
-} from './events.ts'
-import { ChangedInbox, Inbox } from './inboxes.ts'
-import { InboxLimits } from './limits.ts'
-import {
-  Attachment,
-  AttachmentText,
-  Authentication,
-  Extracted,
-  Invite,
-  Message,
-} from './messages.ts'
-import { clientOperationIds, operationIds, operationOf } from './operations.ts'
-import { Pairing, StartedPairing } from './pairings.ts'
-import { Pod } from './pods.ts'
-import {
-  Policy,
-  PolicyAuditEntry,
-  PolicyChange,
-  PolicyGuards,
-  PolicyRule,
-  ScopedPolicyRule,
-} from './policy.ts'
-import { QuarantinedContent, QuarantinedMessage } from './quarantine.ts'
-import {
-  Review,
-  ReviewComment,
-  ReviewContent,
-  ReviewDisplay,
-  ReviewVersion,
-  WholeReview,
-} from './reviews.ts'
-import { CapturedMessage, ReceivedMail } from './sandbox.ts'
-import { SearchHit, SearchResult } from './search.ts'
-import { SenderRule } from './sender-rules.ts'
-import { AttachmentToSend, Delivery, HoldReason, SentMessage } from './sending.ts'
-import { Session } from './sessions.ts'
-import { Stats } from './stats.ts'
-import { Suppression } from './suppressions.ts'
-import { Participant, Thread, ThreadMessages } from './threads.ts'
-import { Export, Import, ImportFailure } from './transfers.ts'
-import { Usage } from './usage.ts'
-import {
-  Webhook,
-  WebhookAttempt,
-  WebhookDelivery,
-  WebhookTest,
-  WebhookWithSecret,
-  WholeWebhookDelivery,
-} from './webhooks.ts'
-
-export const shapes: Readonly<Record<string, unknown>> = {
-  Account,
-  ApiKey,
-  Approver,
-  Attachment,
-  AttachmentText,
-  AttachmentToSend,
-  Authentication,
-  CapturedMessage,
-  ChangedInbox,
-  Delivery,
-  Domain,
-  DomainRecord,
-  Claim,
-  ClaimedThread,
-  RenewedClaim,
-  Draft,
-  Erasure,
-  Export,
-  Event,
-  EventAttachment,
-  EventDomain,
-  EventBounce,
-  EventMessage,
-  EventWebhook,
-  Extracted,
-  Invite,
-  HoldReason,
-  Import,
-  ImportFailure,
-  Inbox,
-  InboxLimits,
-  Message,
-  NewAccount,
-  NewApiKey,
-  NewApprover,
-  OwnAccount,
-  Pairing,
-  Participant,
-  Pod,
-  Policy,
-  PolicyAuditEntry,
-  PolicyChange,
-  PolicyGuards,
-  PolicyRule,
-  QuarantinedContent,
-  QuarantinedMessage,
-  ReceivedMail,
-  Review,
-  ReviewContent,
-  ReviewComment,
-  ReviewDisplay,
-  ReviewVersion,
-  ScopedPolicyRule,
-  SearchHit,
-  SearchResult,
-  SenderRule,
-  SentMessage,
-  Session,
-  StartedPairing,
-  Stats,
-  Suppression,
-  Thread,
-  ThreadMessages,
-  Usage,
-  Webhook,
-  WebhookAttempt,
-  WebhookDelivery,
-  WebhookTest,
-  WebhookWithSecret,
-  WholeReview,
-  WholeWebhookDelivery,
-}
-
-const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))
+import { componentName, components } from './openapi-components.ts'
+import { clientOperationIds, type OperationId, operationIds, operationOf } from './operations.ts'
+import { baseOf } from './schema.ts'
 
 /** The content of a declaration file without imports. */
 export function sdkTypesSource(): string {
-  const named = Object.entries(shapes).map(
-    ([name, shape]) => `export type ${name} = ${typeOf(shape as Schema)}`,
+  const named = Object.entries(components).map(([name, schema]) =>
+    // `Error` is the class of the language.
+    declarationOf(name === 'Error' ? 'ErrorBody' : name, schema as Schema),
   )
-  const codes = Object.keys(errorCodes).map((code) => JSON.stringify(code))
+  const codes = Object.keys(errorCodes).map((code) => `  | ${JSON.stringify(code)}`)
   return `${[
+    'type Absent<Name extends string> = { [Key in Name]?: undefined }',
     ...named,
-    `export type ErrorCode = ${codes.join(' | ')}`,
+    `export type ErrorCode =\n${codes.join('\n')}`,
+    ...operationIds.flatMap(typesOf),
     `interface Operations {\n${operationIds.map(entryOf).join('\n')}\n}`,
     'export type OperationId = keyof Operations',
     "export type BodyOf<Id extends OperationId> = Operations[Id]['body']",
     "export type QueryOf<Id extends OperationId> = Operations[Id]['query']",
     "export type ResponseOf<Id extends OperationId> = Operations[Id]['response']",
   ].join('\n\n')}\n`
-}
-
-function entryOf(id: (typeof operationIds)[number]): string {
-  const { body, query, success, otherSuccess } = operationOf(id)
-  const types = {
-    body: body === undefined ? 'undefined' : referTo(body),
-    query: query === undefined ? 'Record<never, never>' : referTo(query),
-    response: [success, ...(otherSuccess ? [otherSuccess] : [])]
-      .map((one) => ('schema' in one ? referTo(one.schema) : 'undefined'))
-      .join(' | '),
-  }
-  const members = Object.entries(types).map(([name, type]) => `${name}: ${type}`)
-  return `  ${JSON.stringify(id)}: { ${members.join('; ')} }`
 }
 
 type Schema = {
@@ -180,41 +34,152 @@ type Schema = {
   enum?: unknown[]
   const?: unknown
   anyOf?: Schema[]
+  additionalProperties?: boolean | Schema
+  discriminator?: { propertyName: string }
   description?: string
 }
 
-function referTo(schema: unknown): string {
-  return names.get(schema) ?? typeOf(schema as Schema)
+/** An interface for an object, so that editors and errors show its name. */
+function declarationOf(name: string, schema: Schema): string {
+  const comment = commentOf(schema.description, '')
+  if (schema.properties === undefined)
+    return `${comment}export type ${name} = ${typeOf(schema, '')}`
+  return `${comment}export interface ${name}${parentsOf(schema)} ${membersOf(schema, '')}`
 }
 
-function typeOf(schema: Schema): string {
+function parentsOf(schema: Schema): string {
+  const base = baseOf(schema) as Schema | undefined
+  const absent = absentParts.get(schema) ?? []
+  const parents = [
+    ...(base === undefined ? [] : [referTo(base, '')]),
+    ...(absent.length === 0 ? [] : [`Absent<${unionOf(absent)}>`]),
+  ]
+  return parents.length === 0 ? '' : ` extends ${parents.join(', ')}`
+}
+
+/**
+ * Parts of the other members of a union are declared as absent, so that `event.message?.subject`
+ * needs no test before.
+ */
+const absentParts = new Map<Schema, string[]>(
+  (Object.values(components) as Schema[])
+    .filter(({ discriminator }) => discriminator !== undefined)
+    .flatMap(({ anyOf = [] }) => {
+      const all = new Set(anyOf.flatMap(({ properties = {} }) => Object.keys(properties)))
+      return anyOf.map((one): [Schema, string[]] => [
+        one,
+        [...all].filter((name) => one.properties?.[name] === undefined),
+      ])
+    }),
+)
+
+function unionOf(words: readonly unknown[]): string {
+  return words.map((word) => JSON.stringify(word)).join(' | ')
+}
+
+/** Bodies, queries and responses that have no name of their own. */
+function typesOf(id: OperationId): string[] {
+  return Object.entries(schemasOf(id)).flatMap(([part, schema]) =>
+    schema?.properties === undefined || componentName(schema) !== undefined
+      ? []
+      : [declarationOf(partName(id, part), schema)],
+  )
+}
+
+function schemasOf(id: OperationId): Record<string, Schema | undefined> {
+  const { body, query, success, otherSuccess } = operationOf(id)
+  return {
+    body: body as Schema | undefined,
+    query: query as Schema | undefined,
+    response: 'schema' in success ? (success.schema as Schema) : undefined,
+    ...(otherSuccess && { otherResponse: otherSuccess.schema as Schema }),
+  }
+}
+
+/** `InboxesCreateBody` is the body of `inboxes.create`. */
+function partName(id: OperationId, part: string): string {
+  return [...id.split('.'), part]
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+function entryOf(id: OperationId): string {
+  const { body, query, response, otherResponse } = schemasOf(id)
+  const nameOf = (part: string, schema: Schema | undefined) => {
+    if (schema?.properties === undefined)
+      return schema === undefined ? 'undefined' : referTo(schema, '')
+    return componentName(schema) === undefined ? partName(id, part) : referTo(schema, '')
+  }
+  const responses = [
+    nameOf('response', response),
+    ...(otherResponse === undefined ? [] : [nameOf('otherResponse', otherResponse)]),
+  ]
+  const types = {
+    body: nameOf('body', body),
+    query: query === undefined ? 'Record<never, never>' : nameOf('query', query),
+    response: responses.join(' | '),
+  }
+  const members = Object.entries(types).map(([name, type]) => `    ${name}: ${type}`)
+  return `  ${JSON.stringify(id)}: {\n${members.join('\n')}\n  }`
+}
+
+function referTo(schema: Schema, indent: string): string {
+  const name = componentName(schema)
+  return name === undefined ? typeOf(schema, indent) : name
+}
+
+function typeOf(schema: Schema, indent: string): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum !== undefined) return schema.enum.map((word) => JSON.stringify(word)).join(' | ')
-  if (schema.anyOf !== undefined) return schema.anyOf.map(referTo).join(' | ')
+  if (schema.enum !== undefined) return unionOf(schema.enum)
+  if (schema.discriminator !== undefined) {
+    return (schema.anyOf ?? []).map((one) => `\n  | ${referTo(one, indent)}`).join('')
+  }
+  if (schema.anyOf !== undefined) {
+    return schema.anyOf.map((one) => referTo(one, indent)).join(' | ')
+  }
   return [schema.type ?? 'unknown']
     .flat()
-    .map((type) => plainType(type, schema))
+    .map((type) => plainType(type, schema, indent))
     .join(' | ')
 }
 
-function plainType(type: string, { properties = {}, required = [], items }: Schema): string {
+function plainType(type: string, schema: Schema, indent: string): string {
+  const { properties = {}, items, additionalProperties } = schema
   switch (type) {
     case 'integer':
     case 'number':
       return 'number'
     case 'array':
-      return `Array<${items === undefined ? 'unknown' : referTo(items)}>`
+      return `Array<${items === undefined ? 'unknown' : referTo(items, indent)}>`
     case 'object': {
-      const members = Object.entries(properties).map(([name, property]) => {
-        const comment = property.description ? `/** ${property.description} */ ` : ''
-        const mark = required.includes(name) ? '' : '?'
-        return `${comment}${JSON.stringify(name)}${mark}: ${referTo(property)}`
-      })
-      return members.length === 0 ? 'object' : `{ ${members.join('; ')} }`
+      if (Object.keys(properties).length > 0) return membersOf(schema, indent)
+      const values =
+        typeof additionalProperties === 'object' ? referTo(additionalProperties, indent) : 'unknown'
+      return `Record<string, ${values}>`
     }
     default:
       return type
   }
+}
+
+function membersOf(schema: Schema, indent: string): string {
+  const { properties = {}, required = [] } = schema
+  const inherited = (baseOf(schema) as Schema | undefined)?.properties ?? {}
+  const inner = `${indent}  `
+  const members = Object.entries(properties)
+    .filter(([name, property]) => inherited[name] !== property)
+    .map(([name, property]) => {
+      const mark = required.includes(name) ? '' : '?'
+      const key = /^\w+$/.test(name) ? name : JSON.stringify(name)
+      return `${commentOf(property.description, inner)}${inner}${key}${mark}: ${referTo(property, inner)}`
+    })
+  return `{\n${members.join('\n')}\n${indent}}`
+}
+
+function commentOf(description: string | undefined, indent: string): string {
+  return description === undefined
+    ? ''
+    : `${indent}/** ${description.replaceAll('*/', '*\\/')} */\n`
 }
 
 const LINE_LENGTH_MAX = 100

@@ -50,7 +50,7 @@ const LastMessage = Type.Object(
   { description: 'The newest message of a thread.' },
 )
 
-const ThreadClaim = Type.Object(
+export const ThreadClaim = Type.Object(
   {
     owner: text('The owner in the claim.'),
     fence: count('The number of the claim; later claims of the thread have higher numbers.'),

@@ -89,9 +89,9 @@ export const Webhook = Type.Object(webhookProperties, {
 })
 export type Webhook = Static<typeof Webhook>
 
-export const WebhookWithSecret = Type.Object(
+export const WebhookWithSecret = Type.Extended(
+  Webhook,
   {
-    ...webhookProperties,
     secret: text(
       'The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response.',
     ),
@@ -212,9 +212,9 @@ export type WebhookAttempt = Static<typeof WebhookAttempt>
 /** Maximum bytes of a request body in a response. */
 export const SHOWN_REQUEST_BYTES_MAX = 64 * 1024
 
-export const WholeWebhookDelivery = Type.Object(
+export const WholeWebhookDelivery = Type.Extended(
+  WebhookDelivery,
   {
-    ...deliveryProperties,
     requestBody: nullableText(
       'The first 64 KiB of the body, as it would be sent now, because it is not stored. Null if the event or its message was deleted.',
     ),

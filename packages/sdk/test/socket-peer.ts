@@ -112,7 +112,7 @@ function subscribe({ log }: SocketPeer, connection: Connection, frame: Subscribe
 
 function eventOf(index: number, padding: string): Event {
   return {
-    event: 'message.received',
+    event: 'thread.loop_suspected',
     event_id: `evt_${String(index).padStart(8, '0')}`,
     occurred_at: '2026-11-20T09:00:00.000Z',
     delivered_at: '2026-11-20T09:00:00.000Z',

@@ -5,14 +5,18 @@ Generated from the contract: npm run generate.
 
 from __future__ import annotations
 
-from typing import Dict, List, Literal, Mapping, Sequence, TypedDict
+from typing import Dict, List, Literal, Mapping, Sequence, TypedDict, Union
 
 __all__ = [
     "Account",
     "AccountMeAnswer",
+    "AccountQuotaExceededEvent",
     "ApiKey",
     "Approver",
+    "ApproverCreatedEvent",
+    "ApproverDeletedEvent",
     "Attachment",
+    "AttachmentExtractedEvent",
     "AttachmentText",
     "AttachmentToSend",
     "Authentication",
@@ -28,7 +32,9 @@ __all__ = [
     "Delivery",
     "Direction",
     "Domain",
+    "DomainFailedEvent",
     "DomainRecord",
+    "DomainVerifiedEvent",
     "Draft",
     "DraftAttachments",
     "DraftsUpdateInvite",
@@ -43,11 +49,17 @@ __all__ = [
     "EventAttachment",
     "EventBounce",
     "EventClaim",
+    "EventCommentedReview",
+    "EventDisabledWebhook",
     "EventDomain",
+    "EventEditedReview",
+    "EventEnvelope",
+    "EventExtraction",
     "EventHold",
     "EventInbox",
     "EventMessage",
     "EventQuarantined",
+    "EventReleasedClaim",
     "EventReview",
     "EventStorage",
     "EventThread",
@@ -66,6 +78,7 @@ __all__ = [
     "ImportProgress",
     "ImportSkipped",
     "Inbox",
+    "InboxExpiredEvent",
     "InboxLimits",
     "InboxLimitsAccountColdRecipientsPerDay",
     "InboxLimitsColdRecipientsPerDay",
@@ -85,7 +98,18 @@ __all__ = [
     "InviteOrganizer",
     "InviteToSend",
     "Message",
+    "MessageBouncedEvent",
     "MessageCategory",
+    "MessageComplainedEvent",
+    "MessageEvent",
+    "MessageFailedEvent",
+    "MessageHeldEvent",
+    "MessageQuarantinedEvent",
+    "MessageReceivedEvent",
+    "MessageRejectedEvent",
+    "MessageReviewCommentedEvent",
+    "MessageReviewEditedEvent",
+    "MessageSentEvent",
     "NewAccount",
     "NewApiKey",
     "NewApprover",
@@ -136,9 +160,17 @@ __all__ = [
     "Review",
     "ReviewComment",
     "ReviewCommentAuthor",
+    "ReviewCommented",
+    "ReviewCommentedEvent",
     "ReviewContent",
     "ReviewContentAttachments",
+    "ReviewCreated",
+    "ReviewCreatedEvent",
+    "ReviewDecided",
+    "ReviewDecidedEvent",
     "ReviewDisplay",
+    "ReviewEdited",
+    "ReviewEditedEvent",
     "ReviewEqual",
     "ReviewVersion",
     "ReviewsApproveManyAnswer",
@@ -163,8 +195,13 @@ __all__ = [
     "Suppression",
     "Thread",
     "ThreadClaim",
+    "ThreadClaimedEvent",
+    "ThreadEvent",
     "ThreadLastMessage",
+    "ThreadLoopSuspectedEvent",
     "ThreadMessages",
+    "ThreadReleasedEvent",
+    "ThreadUpdatedEvent",
     "ThreadsLabelsAnswer",
     "ThreadsLabelsAnswerData",
     "Usage",
@@ -173,10 +210,11 @@ __all__ = [
     "Webhook",
     "WebhookAttempt",
     "WebhookDelivery",
+    "WebhookDisabledEvent",
     "WebhookTest",
+    "WebhookTestEvent",
     "WebhookWithSecret",
     "WholeReview",
-    "WholeReviewEqual",
     "WholeWebhookDelivery",
 ]
 
@@ -222,6 +260,36 @@ class AccountMeAnswer(TypedDict):
     """Always null: a key is not limited to scopes."""
 
 
+class EventEnvelope(TypedDict):
+    """The fields of every event."""
+
+    event_id: str
+    """Identifies the event; the same in every delivery of it."""
+    occurred_at: str
+    """When the event happened."""
+    delivered_at: str
+    """When this copy of the event was delivered."""
+    attempt: int
+    """The number of the webhook delivery attempt; 1 for all other ways of reading events."""
+    inbox_id: str | None
+    """The inbox of the event; null if none."""
+    pod_id: str | None
+    """The pod of the inbox or the domain; null if none."""
+    thread_id: str | None
+    """The thread of the event; null if none."""
+
+
+class AccountQuotaExceededEvent(EventEnvelope):
+    """The account reached its storage quota, and mail to its inboxes is refused. Emitted once each
+    time the quota is reached.
+    """
+
+    event: Literal["account.quota_exceeded"]
+    """The event type."""
+    storage: EventStorage
+    """The storage of the account."""
+
+
 class ApiKey(TypedDict):
     """An API key. Every key has full access to all pods of the account."""
 
@@ -256,6 +324,24 @@ class Approver(TypedDict):
     """When the approver was created."""
 
 
+class ApproverCreatedEvent(EventEnvelope):
+    """An approver was created by a key, by another approver or on the server."""
+
+    event: Literal["approver.created"]
+    """The event type."""
+    approver: EventApprover
+    """The approver of the event."""
+
+
+class ApproverDeletedEvent(EventEnvelope):
+    """An approver was deleted."""
+
+    event: Literal["approver.deleted"]
+    """The event type."""
+    approver: EventApprover
+    """The approver of the event."""
+
+
 class Attachment(TypedDict):
     """A file in a message."""
 
@@ -282,6 +368,43 @@ class Attachment(TypedDict):
     extractionMethod: Literal["pdf", "office", "csv", "text", "html", "ocr", "unsupported",
         "failed", "too_large", None]
     """How the text was extracted, or why it could not be. Null until the file was read."""
+
+
+class ThreadEvent(TypedDict):
+    """The fields of every event of a thread."""
+
+    event_id: str
+    """Identifies the event; the same in every delivery of it."""
+    occurred_at: str
+    """When the event happened."""
+    delivered_at: str
+    """When this copy of the event was delivered."""
+    attempt: int
+    """The number of the webhook delivery attempt; 1 for all other ways of reading events."""
+    inbox_id: str
+    """The inbox of the thread."""
+    pod_id: str | None
+    """The pod of the inbox or the domain; null if none."""
+    thread_id: str
+    """The thread."""
+
+
+class MessageEvent(ThreadEvent):
+    """The fields of every event of a message."""
+
+    message: EventMessage
+    """The message of the event."""
+
+
+class AttachmentExtractedEvent(MessageEvent):
+    """Text extraction from an attachment succeeded or failed, either after its message arrived or
+    on request.
+    """
+
+    event: Literal["attachment.extracted"]
+    """The event type."""
+    attachment: EventExtraction
+    """The attachment whose text was extracted."""
 
 
 class _AttachmentTextRequired(TypedDict):
@@ -434,7 +557,9 @@ class CategoryReason(TypedDict):
     """The matched text of the message or of the scanner; may be empty."""
 
 
-class _ChangedInboxRequired(TypedDict):
+class Inbox(TypedDict):
+    """An email address that belongs to exactly one pod."""
+
     id: str
     """The id."""
     address: str
@@ -471,53 +596,42 @@ class _ChangedInboxRequired(TypedDict):
     """When the inbox was created."""
 
 
-class ChangedInbox(_ChangedInboxRequired, total=False):
+class ChangedInbox(Inbox, total=False):
     """The inbox, with webhookSecret if one was just created."""
 
     webhookSecret: str
     """The signing secret of webhookUrl, shown only in the response that created it."""
 
 
-class Claim(TypedDict):
+class RenewedClaim(TypedDict):
+    """A claim on a thread."""
+
+    threadId: str
+    """The thread."""
+    inboxId: str
+    """The inbox of the thread."""
+    owner: str
+    """The owner in the claim."""
+    fence: int
+    """The number of the claim. Each claim on a thread has a higher number than those before it, so
+    other systems can refuse requests from earlier workers.
+    """
+    expiresAt: str
+    """When the lease expires unless it is renewed."""
+
+
+class Claim(RenewedClaim):
     """A new claim on a thread."""
 
-    threadId: str
-    """The thread."""
-    inboxId: str
-    """The inbox of the thread."""
-    owner: str
-    """The owner in the claim."""
-    fence: int
-    """The number of the claim. Each claim on a thread has a higher number than those before it, so
-    other systems can refuse requests from earlier workers.
-    """
-    expiresAt: str
-    """When the lease expires unless it is renewed."""
     leaseToken: str
     """The secret of the claim, for the header Lease-Token of requests that change the thread or
     send in it. It is shown only in this response.
     """
 
 
-class ClaimedThread(TypedDict):
+class ClaimedThread(Claim):
     """A new claim with its thread."""
 
-    threadId: str
-    """The thread."""
-    inboxId: str
-    """The inbox of the thread."""
-    owner: str
-    """The owner in the claim."""
-    fence: int
-    """The number of the claim. Each claim on a thread has a higher number than those before it, so
-    other systems can refuse requests from earlier workers.
-    """
-    expiresAt: str
-    """When the lease expires unless it is renewed."""
-    leaseToken: str
-    """The secret of the claim, for the header Lease-Token of requests that change the thread or
-    send in it. It is shown only in this response.
-    """
     thread: Thread
     """A conversation in an inbox."""
 
@@ -583,6 +697,15 @@ class Domain(TypedDict):
     """When DNS last answered every query of a check; null if never."""
 
 
+class DomainFailedEvent(EventEnvelope):
+    """The DNS records of a custom domain have been wrong or missing for too long."""
+
+    event: Literal["domain.failed"]
+    """The event type."""
+    domain: EventDomain
+    """The custom domain of the event."""
+
+
 class _DomainRecordRequired(TypedDict):
     type: Literal["MX", "TXT"]
     """The type of the record."""
@@ -612,6 +735,15 @@ class DomainRecord(_DomainRecordRequired, total=False):
 
     priority: int
     """The preference; MX records only."""
+
+
+class DomainVerifiedEvent(EventEnvelope):
+    """The DNS records of a custom domain are correct."""
+
+    event: Literal["domain.verified"]
+    """The event type."""
+    domain: EventDomain
+    """The custom domain of the event."""
 
 
 class Draft(TypedDict):
@@ -867,68 +999,40 @@ class ErrorFindings(_ErrorFindingsRequired, total=False):
     """
 
 
-class _EventRequired(TypedDict):
-    event: Literal["message.received", "message.quarantined", "message.sent", "message.failed",
-        "message.bounced", "message.complained", "message.held", "message.rejected",
-        "message.review_edited", "message.review_commented", "attachment.extracted",
-        "thread.loop_suspected", "thread.updated", "thread.claimed", "thread.released",
-        "inbox.expired", "approver.created", "approver.deleted", "domain.verified", "domain.failed",
-        "webhook.disabled", "account.quota_exceeded", "webhook.test", "review.created",
-        "review.edited", "review.commented", "review.decided"]
-    """The event type."""
-    event_id: str
-    """Identifies the event; the same in every delivery of it."""
-    occurred_at: str
-    """When the event happened."""
-    delivered_at: str
-    """When this copy of the event was delivered."""
-    attempt: int
-    """The number of the webhook delivery attempt; 1 for all other ways of reading events."""
-    inbox_id: str | None
-    """The inbox of the event; null if none."""
-    pod_id: str | None
-    """The pod of the inbox or the domain; null if none."""
-    thread_id: str | None
-    """The thread of the event; null if none."""
-
-
-class Event(_EventRequired, total=False):
-    """An event about the mail, inboxes, domains or webhooks of an account."""
-
-    message: EventMessage
-    """The message of the event."""
-    recipient: str
-    """The recipient that bounced or complained."""
-    bounce: EventBounce
-    """Why a message could not be delivered to a recipient."""
-    attachment: EventAttachment
-    """The attachment whose text was extracted, in attachment.extracted."""
-    thread: EventThread
-    """The thread in thread.updated. GET /v1/threads/{id} has its metadata."""
-    claim: EventClaim
-    """The claim in thread.claimed and thread.released."""
-    hold: EventHold
-    """Why the message is held, in message.held."""
-    review: EventReview
-    """The review, in message.rejected, message.review_edited, message.review_commented and events
-    for approvers.
-    """
-    quarantined: EventQuarantined
-    """The quarantined message of the event, without its text."""
-    inbox: EventInbox
-    """The inbox that deleted itself, in inbox.expired."""
-    approver: EventApprover
-    """The approver, in approver.created and approver.deleted."""
-    domain: EventDomain
-    """The custom domain of the event."""
-    webhook: EventWebhook
-    """The webhook of the event."""
-    storage: EventStorage
-    """The storage of the account, in account.quota_exceeded."""
+Event = Union[
+    "MessageReceivedEvent",
+    "MessageQuarantinedEvent",
+    "MessageSentEvent",
+    "MessageFailedEvent",
+    "MessageBouncedEvent",
+    "MessageComplainedEvent",
+    "MessageHeldEvent",
+    "MessageRejectedEvent",
+    "MessageReviewEditedEvent",
+    "MessageReviewCommentedEvent",
+    "AttachmentExtractedEvent",
+    "ThreadLoopSuspectedEvent",
+    "ThreadUpdatedEvent",
+    "ThreadClaimedEvent",
+    "ThreadReleasedEvent",
+    "InboxExpiredEvent",
+    "ApproverCreatedEvent",
+    "ApproverDeletedEvent",
+    "DomainVerifiedEvent",
+    "DomainFailedEvent",
+    "WebhookDisabledEvent",
+    "AccountQuotaExceededEvent",
+    "WebhookTestEvent",
+    "ReviewCreatedEvent",
+    "ReviewEditedEvent",
+    "ReviewCommentedEvent",
+    "ReviewDecidedEvent",
+]
+"""An event of an account. Its type is in `event`."""
 
 
 class EventApprover(TypedDict):
-    """The approver, in approver.created and approver.deleted."""
+    """The approver of the event."""
 
     id: str
     """The id of the approver."""
@@ -975,7 +1079,9 @@ class EventBounce(_EventBounceWords):
     """The text of the report."""
 
 
-class _EventClaimRequired(TypedDict):
+class EventClaim(TypedDict):
+    """The claim on the thread."""
+
     owner: str
     """The owner in the claim."""
     fence: int
@@ -984,11 +1090,38 @@ class _EventClaimRequired(TypedDict):
     """When the lease expires unless it is renewed, or when it expired."""
 
 
-class EventClaim(_EventClaimRequired, total=False):
-    """The claim in thread.claimed and thread.released."""
+class EventReview(TypedDict):
+    """The review of the message."""
 
-    reason: Literal["released", "expired"]
-    """How the claim ended: its worker released it, or its lease expired."""
+    id: str
+    """The id of the review."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """The status of the review; in message.rejected, how it ended."""
+    reason: str | None
+    """The reason given with the decision; null for none."""
+
+
+class EventCommentedReview(EventReview):
+    """The review with a new comment."""
+
+    comment_id: str
+    """The id of the new comment."""
+
+
+class EventWebhook(TypedDict):
+    """The webhook of the event."""
+
+    id: str
+    """The id of the webhook."""
+    url: str
+    """The URL that events are posted to."""
+
+
+class EventDisabledWebhook(EventWebhook):
+    """The webhook that was disabled."""
+
+    reason: Literal["by_request", "failing"]
+    """Why the webhook was disabled."""
 
 
 class EventDomain(TypedDict):
@@ -1004,8 +1137,33 @@ class EventDomain(TypedDict):
     """The only pod that may use the domain; null for all pods."""
 
 
+class EventEditedReview(EventReview):
+    """The review of the edited message."""
+
+    digest: str
+    """The digest that an approval must contain."""
+    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
+    """The changed fields."""
+
+
+class EventExtraction(TypedDict):
+    """The attachment whose text was extracted."""
+
+    filename: str
+    """The filename of the attachment entry."""
+    contentType: str
+    """The media type that the message declares."""
+    extractionMethod: Literal["pdf", "office", "csv", "text", "html", "ocr", "unsupported",
+        "failed", "too_large"]
+    """How the text was extracted, or why it could not be. It is in parsedText of the entry in
+    message.
+    """
+    isTruncated: bool
+    """Whether the file has more text than was extracted."""
+
+
 class EventHold(TypedDict):
-    """Why the message is held, in message.held."""
+    """Why the message is held."""
 
     id: str
     """The id of the review."""
@@ -1018,7 +1176,7 @@ class EventHold(TypedDict):
 
 
 class EventInbox(TypedDict):
-    """The inbox that deleted itself, in inbox.expired."""
+    """The inbox that deleted itself."""
 
     id: str
     """The former id of the inbox."""
@@ -1152,44 +1310,15 @@ class EventQuarantined(_EventQuarantinedWords):
     """The score of the spam scanner; null if there is none, or if it did not answer."""
 
 
-class _EventReviewRequired(TypedDict):
-    id: str
-    """The id of the review."""
-    status: Literal["pending", "approved", "rejected", "expired"]
-    """The status of the review; in message.rejected, how it ended."""
-    reason: str | None
-    """The reason given with the decision; null for none."""
+class EventReleasedClaim(EventClaim):
+    """The claim that ended."""
 
-
-class EventReview(_EventReviewRequired, total=False):
-    """The review, in message.rejected, message.review_edited, message.review_commented and events
-    for approvers.
-    """
-
-    message_id: str
-    """The id of the held message, in events for approvers."""
-    digest: str
-    """The digest that an approval must contain, in review.created, review.edited and
-    message.review_edited.
-    """
-    reasons: List[HoldReason]
-    """Why the message is held, in review.created and review.edited."""
-    expires_at: str
-    """When the review expires without a decision, in review.created."""
-    decided_by: str | None
-    """The id of the approver who decided, in review.decided; null for none."""
-    edited_by: str
-    """The id of the approver who edited, in review.edited."""
-    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
-    """The changed fields, in message.review_edited and review.edited."""
-    comment_id: str
-    """The id of the new comment, in message.review_commented and review.commented."""
-    author_id: str
-    """The id of the approver or the key that commented, in review.commented."""
+    reason: Literal["released", "expired"]
+    """How the claim ended: its worker released it, or its lease expired."""
 
 
 class EventStorage(TypedDict):
-    """The storage of the account, in account.quota_exceeded."""
+    """The storage of the account."""
 
     stored_bytes: int
     """Bytes of mail that the account stores."""
@@ -1198,7 +1327,7 @@ class EventStorage(TypedDict):
 
 
 class EventThread(TypedDict):
-    """The thread in thread.updated. GET /v1/threads/{id} has its metadata."""
+    """The changed thread. GET /v1/threads/{id} has its metadata."""
 
     changed: List[Literal["is_read", "labels", "metadata", "assignee", "snoozed_until"]]
     """The fields that changed."""
@@ -1210,20 +1339,6 @@ class EventThread(TypedDict):
     """The assignee after the change; null for none."""
     snoozed_until: str | None
     """When the snooze of the thread ends; null if it is not snoozed."""
-
-
-class _EventWebhookRequired(TypedDict):
-    id: str
-    """The id of the webhook."""
-    url: str
-    """The URL that events are posted to."""
-
-
-class EventWebhook(_EventWebhookRequired, total=False):
-    """The webhook of the event."""
-
-    reason: Literal["by_request", "failing"]
-    """Why the webhook was disabled."""
 
 
 class Export(TypedDict):
@@ -1428,43 +1543,13 @@ class ImportSkipped(TypedDict):
     """Files in an archive that are not messages."""
 
 
-class Inbox(TypedDict):
-    """An email address that belongs to exactly one pod."""
+class InboxExpiredEvent(EventEnvelope):
+    """An inbox deleted itself at its `expiresAt`."""
 
-    id: str
-    """The id."""
-    address: str
-    """The email address."""
-    clientId: str | None
-    """Chosen by the client, unique among the inboxes of the account."""
-    displayName: str | None
-    """The name in the From field of mail from the inbox; null for the bare address."""
-    podId: str
-    """The pod of the inbox."""
-    webhookUrl: str | None
-    """The URL that events of this inbox are posted to; null without a webhook."""
-    unreadThreads: int
-    """Number of unread threads."""
-    lastMessageAt: str | None
-    """When the newest message was received or accepted for sending; null without messages."""
-    retentionDays: int | None
-    """Messages are removed this many days after they were stored; null to use the setting of the
-    pod or the account.
-    """
-    effectiveRetentionDays: int | None
-    """The effective retention in days: the setting of the inbox, else of its pod, else of the
-    account. Null if messages are kept forever.
-    """
-    expiresAt: str | None
-    """When the inbox deletes itself with all its mail; null if never."""
-    undoSeconds: int | None
-    """Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends
-    immediately; null uses the setting of the account.
-    """
-    metadata: Dict[str, str]
-    """Text values by key, stored for the client."""
-    createdAt: str
-    """When the inbox was created."""
+    event: Literal["inbox.expired"]
+    """The event type."""
+    inbox: EventInbox
+    """The inbox that deleted itself."""
 
 
 class InboxLimits(TypedDict):
@@ -1900,6 +1985,106 @@ class Message(TypedDict):
     """When the message was received or accepted for sending."""
 
 
+class MessageBouncedEvent(MessageEvent):
+    """A report says that an accepted message could not be delivered to a recipient."""
+
+    event: Literal["message.bounced"]
+    """The event type."""
+    recipient: str
+    """The recipient that bounced or complained."""
+    bounce: EventBounce
+    """Why a message could not be delivered to a recipient."""
+
+
+class MessageComplainedEvent(MessageEvent):
+    """A recipient reported a message as unwanted."""
+
+    event: Literal["message.complained"]
+    """The event type."""
+    recipient: str
+    """The recipient that bounced or complained."""
+
+
+class MessageFailedEvent(MessageEvent):
+    """The delivery to every recipient is final, and no server accepted the message."""
+
+    event: Literal["message.failed"]
+    """The event type."""
+
+
+class MessageHeldEvent(MessageEvent):
+    """A message is held until a person approves it."""
+
+    event: Literal["message.held"]
+    """The event type."""
+    hold: EventHold
+    """Why the message is held."""
+
+
+class MessageQuarantinedEvent(TypedDict):
+    """Mail for an inbox was quarantined by a rule or for malware."""
+
+    event_id: str
+    """Identifies the event; the same in every delivery of it."""
+    occurred_at: str
+    """When the event happened."""
+    delivered_at: str
+    """When this copy of the event was delivered."""
+    attempt: int
+    """The number of the webhook delivery attempt; 1 for all other ways of reading events."""
+    inbox_id: str
+    """The inbox that the mail was for."""
+    pod_id: str | None
+    """The pod of the inbox or the domain; null if none."""
+    thread_id: str | None
+    """The thread of the event; null if none."""
+    event: Literal["message.quarantined"]
+    """The event type."""
+    quarantined: EventQuarantined
+    """The quarantined message of the event, without its text."""
+
+
+class MessageReceivedEvent(MessageEvent):
+    """Mail arrived at an inbox."""
+
+    event: Literal["message.received"]
+    """The event type."""
+
+
+class MessageRejectedEvent(MessageEvent):
+    """A person rejected a message, or its approval expired. It is not sent."""
+
+    event: Literal["message.rejected"]
+    """The event type."""
+    review: EventReview
+    """The review of the message."""
+
+
+class MessageReviewCommentedEvent(MessageEvent):
+    """An approver or a key commented on a held or decided message."""
+
+    event: Literal["message.review_commented"]
+    """The event type."""
+    review: EventCommentedReview
+    """The review with a new comment."""
+
+
+class MessageReviewEditedEvent(MessageEvent):
+    """An approver edited a held message, which is still held."""
+
+    event: Literal["message.review_edited"]
+    """The event type."""
+    review: EventEditedReview
+    """The review of the edited message."""
+
+
+class MessageSentEvent(MessageEvent):
+    """The delivery to every recipient is final, and at least one server accepted the message."""
+
+    event: Literal["message.sent"]
+    """The event type."""
+
+
 class NewAccount(TypedDict):
     """A new account with its first key; the token is shown only here."""
 
@@ -1909,38 +2094,14 @@ class NewAccount(TypedDict):
     """A new API key with its token."""
 
 
-class NewApiKey(TypedDict):
+class NewApiKey(ApiKey):
     """A new API key with its token."""
 
-    id: str
-    """The id."""
-    name: str | None
-    """A display name chosen by the client."""
-    tokenPrefix: str
-    """The first 7 characters of the token, to recognise it by."""
-    last4: str
-    """The last 4 characters of the token, to recognise it by."""
-    createdAt: str
-    """When the key was created."""
-    lastUsedAt: str | None
-    """When the key was last used; null if never."""
     token: str
     """The secret token. It is shown only in this response."""
 
 
-class _NewApproverRequired(TypedDict):
-    id: str
-    """The id."""
-    name: str
-    """The display name."""
-    email: str | None
-    """The address that is notified of held mail; null for none."""
-    webhookUrl: str | None
-    """The URL that receives events of reviews; null for none. Always null for API keys."""
-    webhookDisabledAt: str | None
-    """When the webhook was disabled after failing for five days; null if it is enabled."""
-    createdAt: str
-    """When the approver was created."""
+class _NewApproverRequired(Approver):
     token: str
     """The secret token. It is shown only in this response."""
 
@@ -2489,58 +2650,6 @@ class PolicyScope(TypedDict):
     """The inbox; null for all."""
 
 
-class QuarantinedContent(TypedDict):
-    """A quarantined message with its text."""
-
-    id: str
-    """Assigned by the service. A released message gets a new id."""
-    inboxId: str
-    """The inbox that the message was sent to."""
-    podId: str
-    """The pod of that inbox."""
-    fromAddr: str
-    """The sender in the message: "Name <address>" or the bare address."""
-    toAddr: str
-    """The address of the inbox."""
-    deliveryRole: Literal["to", "cc"]
-    """The cc role means that the inbox was copied."""
-    subject: str
-    """Empty when the message has none."""
-    reason: Literal["blocked", "not_allowed", "not_verified", "malware"]
-    """Why the message was quarantined: a rule blocks its sender, no rule allows it, a rule allows
-    only verified mail, or the virus scanner found malware.
-    """
-    ruleId: str | None
-    """The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the
-    sender.
-    """
-    authentication: Authentication | None
-    """SPF, DKIM and DMARC results on arrival."""
-    createdAt: str
-    """When the message arrived."""
-    expiresAt: str
-    """When the message is deleted permanently."""
-    bodyText: str
-    """The first 20,000 characters of the text body, which is converted from HTML if the message has
-    no text.
-    """
-    isTruncated: bool
-    """Whether the text is longer."""
-    attachments: List[QuarantinedContentAttachments]
-    """The files in the message."""
-
-
-class QuarantinedContentAttachments(TypedDict):
-    """A file in a quarantined message. It cannot be downloaded separately."""
-
-    filename: str
-    """A safe file name, unique within the message."""
-    contentType: str
-    """The media type that the message declares."""
-    sizeBytes: int
-    """Size of the decoded content in bytes."""
-
-
 class QuarantinedMessage(TypedDict):
     """A quarantined message."""
 
@@ -2574,6 +2683,30 @@ class QuarantinedMessage(TypedDict):
     """When the message is deleted permanently."""
 
 
+class QuarantinedContent(QuarantinedMessage):
+    """A quarantined message with its text."""
+
+    bodyText: str
+    """The first 20,000 characters of the text body, which is converted from HTML if the message has
+    no text.
+    """
+    isTruncated: bool
+    """Whether the text is longer."""
+    attachments: List[QuarantinedContentAttachments]
+    """The files in the message."""
+
+
+class QuarantinedContentAttachments(TypedDict):
+    """A file in a quarantined message. It cannot be downloaded separately."""
+
+    filename: str
+    """A safe file name, unique within the message."""
+    contentType: str
+    """The media type that the message declares."""
+    sizeBytes: int
+    """Size of the decoded content in bytes."""
+
+
 class ReceivedMail(TypedDict):
     """The messages that the inboxes received."""
 
@@ -2581,23 +2714,6 @@ class ReceivedMail(TypedDict):
     """The messages, in the order of the recipients."""
     total: int
     """Number of messages."""
-
-
-class RenewedClaim(TypedDict):
-    """A claim on a thread."""
-
-    threadId: str
-    """The thread."""
-    inboxId: str
-    """The inbox of the thread."""
-    owner: str
-    """The owner in the claim."""
-    fence: int
-    """The number of the claim. Each claim on a thread has a higher number than those before it, so
-    other systems can refuse requests from earlier workers.
-    """
-    expiresAt: str
-    """When the lease expires unless it is renewed."""
 
 
 _ReviewWords = TypedDict("_ReviewWords", {"from": "str"})
@@ -2676,6 +2792,26 @@ class ReviewCommentAuthor(TypedDict):
     """The name at that time; null for a key without a name."""
 
 
+class ReviewCommented(EventReview):
+    """The review with a new comment."""
+
+    message_id: str
+    """The id of the held message."""
+    comment_id: str
+    """The id of the new comment."""
+    author_id: str
+    """The id of the approver or the key that commented."""
+
+
+class ReviewCommentedEvent(EventEnvelope):
+    """An approver or a key commented on a review. Only webhooks of approvers get this event."""
+
+    event: Literal["review.commented"]
+    """The event type."""
+    review: ReviewCommented
+    """The review with a new comment."""
+
+
 _ReviewContentWords = TypedDict("_ReviewContentWords", {"from": "str"})
 
 
@@ -2727,6 +2863,48 @@ class ReviewContentAttachments(TypedDict):
     """The identifier with which the HTML refers to the file as "cid:", if any."""
 
 
+class ReviewCreated(EventReview):
+    """The new review."""
+
+    message_id: str
+    """The id of the held message."""
+    digest: str
+    """The digest that an approval must contain."""
+    reasons: List[HoldReason]
+    """Why a decision by a person is required."""
+    expires_at: str
+    """When the message is rejected without a decision."""
+
+
+class ReviewCreatedEvent(EventEnvelope):
+    """A message was held and awaits a decision. Only webhooks of approvers get this event."""
+
+    event: Literal["review.created"]
+    """The event type."""
+    review: ReviewCreated
+    """The new review."""
+
+
+class ReviewDecided(EventReview):
+    """The review, which has ended."""
+
+    message_id: str
+    """The id of the held message."""
+    decided_by: str | None
+    """The id of the approver who decided; null for none."""
+
+
+class ReviewDecidedEvent(EventEnvelope):
+    """A review was approved or rejected, expired, or ended because its message was cancelled or
+    removed. Only webhooks of approvers get this event.
+    """
+
+    event: Literal["review.decided"]
+    """The event type."""
+    review: ReviewDecided
+    """The review, which has ended."""
+
+
 class ReviewDisplay(TypedDict):
     """Content that a person who looks at the rendered message may miss. Not part of the digest."""
 
@@ -2753,6 +2931,30 @@ class ReviewDisplay(TypedDict):
     """Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and
     the content of elements such as template. 0 if no page can show bodyHtml.
     """
+
+
+class ReviewEdited(EventReview):
+    """The review of the edited message."""
+
+    message_id: str
+    """The id of the held message."""
+    digest: str
+    """The digest that an approval must contain."""
+    reasons: List[HoldReason]
+    """Why a decision by a person is required."""
+    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
+    """The changed fields."""
+    edited_by: str
+    """The id of the approver who edited."""
+
+
+class ReviewEditedEvent(EventEnvelope):
+    """An approver edited a held message. Only webhooks of approvers get this event."""
+
+    event: Literal["review.edited"]
+    """The event type."""
+    review: ReviewEdited
+    """The review of the edited message."""
 
 
 class ReviewEqual(TypedDict):
@@ -2806,32 +3008,15 @@ class ReviewsApproveManyItems(TypedDict):
     """The digest of the review as read."""
 
 
-class _ScopedPolicyRuleRequired(TypedDict):
-    id: str
-    """The id."""
-    type: Literal["allow", "block"]
-    """Whether the rule allows or blocks."""
-    value: str
-    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
-    expiresAt: str | None
-    """When the rule ends; null for never. A rule that has ended decides nothing and is listed until
-    it is removed.
-    """
-    note: str | None
-    """A note for people; null for none."""
+class ScopedPolicyRule(PolicyRule):
+    """A rule, and the policy that it belongs to."""
+
     direction: Direction
     """Whether the rule is for senders (inbound) or recipients (outbound)."""
     podId: str | None
     """The pod, or the pod of the inbox. Null for the account."""
     inboxId: str | None
     """The inbox; null for all."""
-
-
-class ScopedPolicyRule(_ScopedPolicyRuleRequired, total=False):
-    """A rule, and the policy that it belongs to."""
-
-    requireVerified: bool
-    """For allow rules about senders: as in sender rules."""
 
 
 class SearchHit(TypedDict):
@@ -3153,6 +3338,15 @@ class ThreadClaim(TypedDict):
     """When the lease expires unless it is renewed."""
 
 
+class ThreadClaimedEvent(ThreadEvent):
+    """A worker claimed a thread. Not emitted for renewals."""
+
+    event: Literal["thread.claimed"]
+    """The event type."""
+    claim: EventClaim
+    """The claim on the thread."""
+
+
 class ThreadLastMessage(TypedDict):
     """The newest message of a thread."""
 
@@ -3165,6 +3359,13 @@ class ThreadLastMessage(TypedDict):
     """
     to: List[Participant]
     """Outbound only: the recipients in To, at most 10. Empty for inbound mail."""
+
+
+class ThreadLoopSuspectedEvent(ThreadEvent):
+    """Two programs seem to reply to each other endlessly in a thread."""
+
+    event: Literal["thread.loop_suspected"]
+    """The event type."""
 
 
 class ThreadMessages(TypedDict):
@@ -3180,6 +3381,26 @@ class ThreadMessages(TypedDict):
     """The read state; reading a thread does not change it."""
     data: List[Message]
     """The messages, oldest first."""
+
+
+class ThreadReleasedEvent(ThreadEvent):
+    """A worker released its claim on a thread, or its lease expired."""
+
+    event: Literal["thread.released"]
+    """The event type."""
+    claim: EventReleasedClaim
+    """The claim that ended."""
+
+
+class ThreadUpdatedEvent(ThreadEvent):
+    """A client changed the read flag, labels, metadata, assignee or snooze of a thread. Not emitted
+    when mail is received or sent.
+    """
+
+    event: Literal["thread.updated"]
+    """The event type."""
+    thread: EventThread
+    """The changed thread. GET /v1/threads/{id} has its metadata."""
 
 
 class ThreadsLabelsAnswer(TypedDict):
@@ -3353,6 +3574,15 @@ class WebhookDelivery(TypedDict):
     """Why the last attempt failed; null if it succeeded."""
 
 
+class WebhookDisabledEvent(EventEnvelope):
+    """A webhook was disabled after failing for five days."""
+
+    event: Literal["webhook.disabled"]
+    """The event type."""
+    webhook: EventDisabledWebhook
+    """The webhook that was disabled."""
+
+
 class WebhookTest(TypedDict):
     """The result of a test."""
 
@@ -3364,113 +3594,27 @@ class WebhookTest(TypedDict):
     """The delivery of one event to one webhook."""
 
 
-class WebhookWithSecret(TypedDict):
+class WebhookTestEvent(EventEnvelope):
+    """A webhook was tested; only that webhook receives the event."""
+
+    event: Literal["webhook.test"]
+    """The event type."""
+    webhook: EventWebhook
+    """The webhook of the event."""
+
+
+class WebhookWithSecret(Webhook):
     """A webhook with its new secret."""
 
-    id: str
-    """The id."""
-    url: str
-    """The URL that events are posted to."""
-    eventTypes: List[EventType]
-    """The event types that are delivered; empty for all."""
-    podIds: List[str]
-    """Pods whose events are delivered, in addition to inboxIds. If both are empty, all events are
-    delivered.
-    """
-    inboxIds: List[str]
-    """Inboxes whose events are delivered, in addition to podIds. If both are empty, all events are
-    delivered.
-    """
-    categories: List[MessageCategory]
-    """Limits events of received mail to these categories; empty for all. Other events are not
-    affected.
-    """
-    enabled: bool
-    """Whether events are delivered."""
-    disabledReason: Literal["by_request", "failing", None]
-    """Why the webhook is disabled: by request, or after failing for five days. Null while it is
-    enabled.
-    """
-    disabledAt: str | None
-    """When delivery to this webhook was disabled; null while it is enabled."""
-    failingSince: str | None
-    """When the first attempt since the last success failed; null while deliveries succeed. The
-    webhook is disabled after failing for five days. Failed tests are ignored.
-    """
-    lastError: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
-        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
-        None]
-    """While the webhook is failing: why the latest failed attempt failed; otherwise null."""
-    lastResponseStatus: int | None
-    """While the webhook is failing: the HTTP status of that attempt; null without a response."""
-    lastFailureAt: str | None
-    """While the webhook is failing: when the latest failed attempt began; otherwise null."""
-    consecutiveFailures: int
-    """Failed attempts since the last success, for all events together; tests do not count. Up to
-    10,000.
-    """
-    nextAttemptAt: str | None
-    """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
-    inboxId: str | None
-    """The inbox whose webhookUrl this is; null for any other webhook."""
-    createdAt: str
-    """When the webhook was created."""
     secret: str
     """The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response."""
 
 
-_WholeReviewWords = TypedDict("_WholeReviewWords", {"from": "str"})
-
-
-class WholeReview(_WholeReviewWords):
+class WholeReview(Review):
     """A review with the complete message and the newest messages of its thread, including the held
     one.
     """
 
-    id: str
-    """The id."""
-    status: Literal["pending", "approved", "rejected", "expired"]
-    """A message is sent only once its review is approved."""
-    inboxId: str
-    """The inbox that is to send the message."""
-    threadId: str
-    """The thread of the message."""
-    messageId: str
-    """The held message."""
-    to: List[str]
-    """The recipients."""
-    cc: List[str]
-    """Copied recipients."""
-    bcc: List[str]
-    """Hidden recipients."""
-    subject: str
-    """The subject of the message."""
-    reasons: List[HoldReason]
-    """Why the message is held."""
-    digest: str
-    """SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:". An approval must
-    contain it.
-    """
-    equalCount: int
-    """Number of equal pending reviews, including this one: their messages differ only in their
-    threads. Always 1 for a decided review.
-    """
-    equal: List[WholeReviewEqual]
-    """The other equal reviews, newest first, up to 100."""
-    isMessageDeleted: bool
-    """Whether the message has since been removed. Approvers can read the review, without files, for
-    90 days after its decision.
-    """
-    createdAt: str
-    """When the message was held."""
-    expiresAt: str
-    """When the message is rejected without a decision."""
-    decidedAt: str | None
-    """When the review was decided; null while pending."""
-    decidedBy: str | None
-    """The id of the approver who decided; null for none."""
-    decidedReason: str | None
-    """The comment of the approver, cancelled if the sender cancelled it, or message_deleted."""
     content: ReviewContent
     """The exact content to be sent. The digest is the SHA-256 of this object in canonical JSON (RFC
     8785), prefixed with "v2:".
@@ -3487,42 +3631,9 @@ class WholeReview(_WholeReviewWords):
     """The comments, oldest first."""
 
 
-class WholeReviewEqual(TypedDict):
-    id: str
-    """The id of the review."""
-    digest: str
-    """The digest of the review."""
-    messageId: str
-    """The message of the review."""
-
-
-class WholeWebhookDelivery(TypedDict):
+class WholeWebhookDelivery(WebhookDelivery):
     """The delivery of one event to one webhook, with its attempts."""
 
-    id: str
-    """The id."""
-    eventId: str
-    """The event_id of the delivered event."""
-    eventType: EventType
-    """The event type."""
-    status: Literal["pending", "succeeded", "failed"]
-    """Pending until it succeeds or its last attempt fails."""
-    attempts: int
-    """Number of attempts."""
-    lastAttemptAt: str | None
-    """When the last completed attempt began; null before the first."""
-    nextAttemptAt: str | None
-    """When the next attempt is due; null if none."""
-    responseStatus: int | None
-    """HTTP status of the last response, even if it was incomplete; null without a response."""
-    responseBody: str | None
-    """The first 4 KiB of the last response."""
-    latencyMs: int | None
-    """How long the last attempt took, in milliseconds."""
-    error: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
-        "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
-        None]
-    """Why the last attempt failed; null if it succeeded."""
     requestBody: str | None
     """The first 64 KiB of the body, as it would be sent now, because it is not stored. Null if the
     event or its message was deleted.

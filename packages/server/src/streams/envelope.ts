@@ -122,12 +122,9 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
       const { head, tail } = constant
       return `${head},"delivered_at":"${presentTime(deliveredAtMs)}","attempt":${attempt},${tail}`
     },
-    body: ({ deliveredAtMs, attempt }) => ({
-      ...before,
-      delivered_at: presentTime(deliveredAtMs),
-      attempt,
-      ...after,
-    }),
+    body: ({ deliveredAtMs, attempt }) =>
+      // The columns of an event and its kind belong together in the log, which no type says.
+      ({ ...before, delivered_at: presentTime(deliveredAtMs), attempt, ...after }) as Event,
   }
 }
 

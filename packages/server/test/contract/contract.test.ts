@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { errorExample } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
-import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
+import { eventKindTable, renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
 import { exampleOf as exampleOfOperation } from '@mailroom/contract/examples/examples.ts'
 import {
   describedOperationIds,
@@ -139,7 +139,7 @@ test('an idempotent operation requires the key and describes repeats', () => {
     const key = parameters.find(({ name }: { name: string }) => name === 'Idempotency-Key')
     assert.equal(key?.in === 'header' && key.required, needsIdempotencyKey, id)
     const status = operationOf(id).success.status
-    const tells = responses[status].headers['Idempotency-Replayed'] !== undefined
+    const tells = responses[status].headers?.['Idempotency-Replayed'] !== undefined
     assert.equal(tells, needsIdempotencyKey, id)
     assert.equal(errorsOf(operationOf(id)).includes('idempotency_key_reused'), needsIdempotencyKey)
   }
@@ -244,11 +244,13 @@ test('refusals with additional fields show them, and the schema of errors names 
   for (const name of ['feature', 'type', 'address']) assert.ok(properties[name].description)
 })
 
-test('the remaining rate limit is described for every answer to a counted request', () => {
+test('the remaining rate limit is described for every refusal of a counted request', () => {
+  assert.match(document.info.description, /X-Request-Id.*RateLimit-Remaining/s)
   for (const id of describedOperationIds) {
     const { path, method, isRateLimited } = operationOf(id)
     const { responses } = document.paths[path][method.toLowerCase()]
     for (const [status, { headers }] of Object.entries<{ headers: object }>(responses)) {
+      if (status < '400') continue
       const tells = 'RateLimit-Remaining' in headers
       assert.equal(tells, isRateLimited && status !== '401', `${id} ${status}`)
     }
@@ -329,7 +331,11 @@ test('the log and the stream have the same filters', () => {
 
 test('an event is described for every kind', () => {
   const { Event } = document.components.schemas
-  assert.deepEqual(Event.properties.event.enum, [...eventKinds, ...reviewEventKinds])
+  assert.deepEqual(Object.keys(Event.discriminator.mapping), [...eventKinds, ...reviewEventKinds])
+  assert.deepEqual(
+    Event.oneOf.map(({ $ref }: { $ref: string }) => $ref),
+    Object.values(Event.discriminator.mapping),
+  )
   const page = document.paths['/v1/events'].get.responses[200].content['application/json'].schema
   assert.deepEqual(page.properties.data.items, { $ref: '#/components/schemas/Event' })
 })
@@ -381,13 +387,31 @@ test('the request to a receiver is described with its event and each signed fiel
   }
 })
 
+/** The properties of a schema and of those that it extends. */
+function allProperties(schema: { $ref?: string; allOf?: object[]; properties?: object }): object {
+  const { $ref, allOf = [], properties } = schema
+  if ($ref) return allProperties(document.components.schemas[$ref.split('/').at(-1) ?? ''])
+  return Object.assign({ ...properties }, ...allOf.map(allProperties))
+}
+
 test('the envelope has the fields that the specification names', () => {
-  const { Event, EventMessage } = document.components.schemas
-  const envelope =
-    'event event_id occurred_at delivered_at attempt inbox_id pod_id thread_id message'
-  for (const name of envelope.split(' ')) assert.ok(Event.properties[name], name)
+  const { MessageReceivedEvent, EventMessage } = document.components.schemas
+  const envelope = allProperties(MessageReceivedEvent)
+  const fields = 'event event_id occurred_at delivered_at attempt inbox_id pod_id thread_id message'
+  assert.deepEqual(Object.keys(envelope).sort(), fields.split(' ').sort())
   const message =
     'id rfc_message_id direction from to cc subject body_text body_html extracted_text attachments authentication received_at sent_at'
   for (const name of message.split(' ')) assert.ok(EventMessage.properties[name], name)
-  assert.deepEqual(Event.properties.event.enum, [...eventKinds, ...reviewEventKinds])
+})
+
+test('each event of the document has the fields that docs/event-kinds.md names for it', () => {
+  const { mapping } = document.components.schemas.Event.discriminator
+  const common = 'event event_id occurred_at delivered_at attempt inbox_id pod_id thread_id'
+  for (const kind of [...eventKinds, ...reviewEventKinds]) {
+    const fields = Object.keys(allProperties({ $ref: mapping[kind] }))
+    const parts = fields.filter((name) => !common.split(' ').includes(name))
+    const { holds } = eventKindTable[kind]
+    for (const part of parts) assert.ok(holds.includes(`\`${part}\``), `${kind} ${part}`)
+    assert.ok(parts.length > 0 || kind === 'thread.loop_suspected')
+  }
 })

@@ -75,7 +75,8 @@ onEachEngine('webhooks of approvers', (engine) => {
     const other = await hold('Another')
     await asApprover.reviews.approve(other.id, { digest: other.digest })
     const approved = await eventOf(await next('review.decided', 2), approver)
-    const { status, decided_by } = approved.review ?? {}
+    assert.ok(approved.event === 'review.decided')
+    const { status, decided_by } = approved.review
     assert.deepEqual([status, decided_by], ['approved', approver.id])
   })
 
@@ -102,7 +103,7 @@ onEachEngine('webhooks of approvers', (engine) => {
     const all = receiver.requests.filter(({ body }) => String(body).includes(held.id))
     const authors = all
       .map(({ body }) => JSON.parse(String(body)) as Event)
-      .flatMap(({ review }) => (review?.author_id === undefined ? [] : [review]))
+      .flatMap((event) => (event.event === 'review.commented' ? [event.review] : []))
     assert.deepEqual(
       authors.map(({ comment_id, author_id }) => [comment_id, author_id]).sort(),
       [own, answer].map(({ id, author }) => [id, author.id]).sort(),
@@ -116,8 +117,9 @@ onEachEngine('webhooks of approvers', (engine) => {
     const cancelled = await hold()
     await client.messages.cancel(cancelled.messageId)
     const first = await eventOf(await next('review.decided'), approver)
+    assert.ok(first.event === 'review.decided')
     assert.deepEqual(
-      [first.review?.id, first.review?.reason, first.review?.decided_by],
+      [first.review.id, first.review.reason, first.review.decided_by],
       [cancelled.id, 'cancelled', null],
     )
     const removed = await hold()

@@ -35,9 +35,11 @@ onEachEngine('claims', (engine) => {
   const waiting = () => figureOf(world, 'mailroom_event_waits')
   const told = async (inbox: Inbox) => {
     const { data } = await client.events.list({ inbox_id: inbox.id }).page()
-    return data.flatMap(({ event, claim }) =>
-      claim === undefined ? [] : [`${event} ${claim.fence} ${claim.reason ?? ''}`.trim()],
-    )
+    return data.flatMap((one) => {
+      if (one.event === 'thread.claimed') return [`${one.event} ${one.claim.fence}`]
+      if (one.event !== 'thread.released') return []
+      return [`${one.event} ${one.claim.fence} ${one.claim.reason}`]
+    })
   }
 
   test('a wait gets a thread that is restored from the trash, and one that is imported', async () => {

@@ -85,9 +85,9 @@ onEachEngine('an approver who edits held mail', (engine) => {
     )
     await untilReadable(world)
     const { data } = await client.events.list({ limit: 100 }).page()
-    const told = data.find(({ event }) => event === 'message.review_edited')
-    assert.deepEqual(told?.review?.changed, version?.changed)
-    assert.equal(told?.review?.digest, edited.digest)
+    const told = data.find((event) => event.event === 'message.review_edited')
+    assert.deepEqual(told?.review.changed, version?.changed)
+    assert.equal(told?.review.digest, edited.digest)
     const audit = (await asApprover.policy.audit({ decision: 'edited' }).page()).data
     assert.deepEqual(
       audit.map(({ reviewId, note }) => [reviewId, note]),
@@ -356,9 +356,9 @@ onEachEngine('an approver who edits held mail', (engine) => {
     )
     await untilReadable(world)
     const { data } = await client.events.list({ limit: 100 }).page()
-    const told = data.filter(({ event }) => event === 'message.review_commented')
+    const told = data.filter((event) => event.event === 'message.review_commented')
     assert.deepEqual(
-      told.map(({ review: of }) => of?.comment_id).toSorted(),
+      told.map(({ review: of }) => of.comment_id).toSorted(),
       comments.map(({ id }) => id).toSorted(),
     )
     const audit = (await asApprover.policy.audit({ decision: 'commented' }).page()).data

@@ -19,6 +19,7 @@ import {
   operationOf,
 } from '@mailroom/contract/operations.ts'
 import { curlSample, pythonSample, typeScriptSample } from '@mailroom/contract/samples.ts'
+import { baseOf } from '@mailroom/contract/schema.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { escapeHtml } from '#http/answer.ts'
 import type { Section } from './guides.ts'
@@ -188,7 +189,9 @@ function objectSection(names: readonly string[]): string {
   if (names.length === 0) return ''
   const objects = names.map((name) => {
     const schema = components[name] as { description?: string }
-    return `<article id="object-${name}"><h3><a href="#object-${name}">${name}</a></h3>${paragraphsOf(schema.description ?? '')}${table('Fields', fieldsIn(schema))}</article>`
+    const base = componentName(baseOf(schema))
+    const inherited = base === undefined ? '' : `<p>All fields of ${typeText(base)}, and:</p>`
+    return `<article id="object-${name}"><h3><a href="#object-${name}">${name}</a></h3>${paragraphsOf(schema.description ?? '')}${inherited}${table('Fields', fieldsIn(schema))}</article>`
   })
   return `<h2 id="objects"><a href="#objects">Objects</a></h2>${objects.join('')}`
 }

@@ -1,21 +1,20 @@
 // Events for the webhooks of approvers.
 
 import { hash } from 'node:crypto'
-import type { Event } from '@mailroom/contract/events.ts'
-import type { ReviewEventKind } from '@mailroom/contract/vocabulary.ts'
+import type { ReviewDetails } from '@mailroom/contract/events.ts'
 import { insertEvent } from '#events/store/append.ts'
 import { derivedId, lowestIdAt } from '#platform/ids.ts'
 import type { Tx } from '#store/tables.ts'
 
 /** Not written if no approver has an enabled webhook. */
-export async function insertReviewEvent(
+export async function insertReviewEvent<Kind extends keyof ReviewDetails>(
   tx: Tx,
   reviewId: string,
   event: {
-    kind: ReviewEventKind
+    kind: Kind
     /** The id of the review, edit or comment. Each has at most one event of the kind. */
     of: string
-    details: Omit<NonNullable<Event['review']>, 'id' | 'message_id'>
+    details: ReviewDetails[Kind]
     /** Whether the message is about to be removed, with all events that name it or its inbox. */
     isRemoval?: boolean
     nowMs: number
