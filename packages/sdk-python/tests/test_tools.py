@@ -63,6 +63,8 @@ class Tools(unittest.TestCase):
         self.assertRegex(tools["reply"].run(**answer), "^Already sent")
         self.assertEqual((tools["read_thread"].is_reading, tools["reply"].is_reading), (True, False))
         self.assertNotIn("create_inbox", tools)
+        some = mailroom_tools(self.client, only=["reply", "list_unread"])
+        self.assertEqual([tool.name for tool in some], ["list_unread", "reply"])
         reading = mailroom_tools(self.client, read_only=True)
         self.assertTrue(reading and all(tool.is_reading for tool in reading))
 
@@ -75,6 +77,8 @@ class Tools(unittest.TestCase):
             mailroom_tools(Mailroom(service.base_url, "mr_wrong"))
         with self.assertRaises(BadRequestError):
             mailroom_tools(self.client, inbox="")
+        with self.assertRaisesRegex(BadRequestError, "list_unred"):
+            mailroom_tools(self.client, only="list_unred")
 
     @time_out(60)
     def test_only_tools_that_cannot_take_effect_twice_are_called_again(self) -> None:

@@ -5,7 +5,7 @@
 import type { Mailroom } from '@mailroom/sdk'
 import { z } from 'zod'
 import { Access } from './access.ts'
-import { allTools, callTool, offerOf } from './all-tools.ts'
+import { allTools, callTool, offerOf, readToolSet } from './all-tools.ts'
 import { instructionsFor } from './instructions.ts'
 import { unrestricted } from './restriction.ts'
 import type { Part, Tool } from './tool.ts'
@@ -13,8 +13,11 @@ import type { Part, Tool } from './tool.ts'
 export type MailroomToolsOptions = {
   /** Id or address of the only inbox that the tools reach; default: every inbox of the account. */
   inbox?: string
-  /** Names of tools; default: all but those of the sandbox. */
-  only?: readonly string[]
+  /**
+   * `core`, the smallest set for everyday work, or names of tools, among which `core` stands for its
+   * tools; default: all but those of the sandbox.
+   */
+  only?: 'core' | 'all' | readonly string[]
   /** Leaves out the tools that send, create or change anything. */
   isReadOnly?: boolean
 }
@@ -40,15 +43,8 @@ export function mailroomTools(
   client: Mailroom,
   options: MailroomToolsOptions = {},
 ): readonly MailroomTool[] {
-  const { only } = options
-  const unknown = only?.find((name) => !allTools.some((tool) => tool.name === name))
-  if (unknown !== undefined) {
-    const names = allTools.map(({ name }) => name).join(', ')
-    throw new Error(`There is no tool ${JSON.stringify(unknown)}. The tools are ${names}.`)
-  }
   const access = accessOf(client, options)
   return allTools
-    .filter((tool) => only?.includes(tool.name) ?? true)
     .filter((tool) => offerOf(tool, access) === 'offered')
     .map((tool) => runnable(tool, access))
 }
@@ -68,11 +64,15 @@ function accessOf(client: Mailroom, options: MailroomToolsOptions): Access {
   })
 }
 
-function restrictionOf({ inbox, only = [], isReadOnly = false }: MailroomToolsOptions) {
+function restrictionOf({ inbox, only = 'all', isReadOnly = false }: MailroomToolsOptions) {
   if (inbox === '') throw new Error('inbox must be the id or the address of an inbox.')
+  const reading = readToolSet([only].flat().join())
+  if (reading.kind === 'mistake') throw new Error(`only ${reading.message}`)
+  const { tools } = reading
   return {
-    restriction: { ...unrestricted, inbox: inbox ?? null, isReadOnly },
-    isSandbox: allTools.some(({ isOfSandbox, name }) => isOfSandbox && only.includes(name)),
+    restriction: { ...unrestricted, inbox: inbox ?? null, tools, isReadOnly },
+    // A program in the sandbox names the tools of the sandbox.
+    isSandbox: allTools.some(({ isOfSandbox, name }) => isOfSandbox && tools?.includes(name)),
   }
 }
 

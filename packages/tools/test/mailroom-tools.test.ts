@@ -8,7 +8,7 @@ import {
   toLangChain,
   toOpenAI,
 } from '@mailroom/tools'
-import { allTools } from '@mailroom/tools/all-tools.ts'
+import { allTools, coreTools } from '@mailroom/tools/all-tools.ts'
 
 const LIMIT = { timeout: 60_000 }
 const world = opened(() => openTenant('sqlite'))
@@ -75,10 +75,17 @@ suite('mailroomTools', () => {
       namesOf({ isReadOnly: true }),
       outside.filter(({ isReading }) => isReading).map(({ name }) => name),
     )
+    const core = allTools.filter((tool) => coreTools.includes(tool)).map(({ name }) => name)
+    assert.deepEqual(namesOf({ only: 'core' }), core)
+    assert.deepEqual(
+      namesOf({ only: ['core', 'list_held'] }).toSorted(),
+      [...core, 'list_held'].toSorted(),
+    )
     assert.deepEqual(namesOf({ only: ['reply', 'list_unread'] }), ['list_unread', 'reply'])
     assert.deepEqual(namesOf({ only: ['simulate_inbound'] }), ['simulate_inbound'])
     assert.ok(!namesOf({ inbox: 'agent@example.com' }).includes('create_inbox'))
-    assert.throws(() => namesOf({ only: ['list_unred'] }), /no tool "list_unred".*list_unread/)
+    assert.throws(() => namesOf({ only: ['list_unred'] }), /not "list_unred".*list_unread/)
+    assert.throws(() => namesOf({ only: [] }), /only must be/)
     assert.throws(() => namesOf({ inbox: '' }), /inbox must be/)
   })
 
