@@ -5,7 +5,8 @@ import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, type TSchema, type TUnsafe, Type } from './schema.ts'
 import { AttachmentToSend, attachmentsToSend, SendMessage, SentMessage } from './sending.ts'
-import { line, nullableLine, nullableText, nullableTime, text, time } from './text.ts'
+import { line, nullableLine, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import { bodyFormats } from './vocabulary.ts'
 
 const CLIENT_ID_LENGTH_MAX = 255
 
@@ -34,11 +35,15 @@ export const Draft = Type.Object(
     bcc: addresses('Hidden recipients.'),
     replyTo: nullableText('The address for replies, with its name.'),
     subject: nullableText('The subject; ignored with threadId.'),
-    body: nullableText('Plain text or HTML.'),
+    body: nullableText('The text, in the given format.'),
+    format: oneOf(bodyFormats, 'What body is: see the same field of a send.'),
     bodyHtml: nullableText('HTML version, if it differs from body.'),
     threadId: nullableText('The thread that the message replies in.'),
     includeQuote: Type.Boolean({
       description: 'Whether a reply quotes the original message.',
+    }),
+    includeSignature: Type.Boolean({
+      description: 'Whether the signature of the inbox is added when the draft is sent.',
     }),
     replyAll: Type.Boolean({ description: 'Whether a reply also goes to the other recipients.' }),
     headers: Type.Unsafe<Record<string, string>>({
@@ -84,18 +89,25 @@ export const CreateDraft = Type.Object(
 
 /** Makes a field nullable and drops its default, because an omitted field stays unchanged. */
 function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
-  const { default: _default, type, ...rest } = schema as { default?: unknown; type?: string }
-  return Type.Unsafe<Static<Schema> | null>({ ...rest, type: [type ?? 'string', 'null'].flat() })
+  const { default: _, type, ...rest } = schema as Partial<Record<'default' | 'type', string>>
+  const { enum: words } = schema as { enum?: readonly unknown[] }
+  return Type.Unsafe<Static<Schema> | null>({
+    ...rest,
+    type: [type ?? 'string', 'null'].flat(),
+    ...(words !== undefined && { enum: [...words, null] }),
+  })
 }
 
 const UpdateDraft = Type.Object(
   {
     to: Type.Optional(nullable(fields.to)),
     body: Type.Optional(nullable(fields.body)),
+    format: Type.Optional(nullable(fields.format)),
     subject: Type.Optional(nullable(fields.subject)),
     bodyHtml: Type.Optional(nullable(fields.bodyHtml)),
     threadId: Type.Optional(nullable(fields.threadId)),
     includeQuote: Type.Optional(nullable(fields.includeQuote)),
+    includeSignature: Type.Optional(nullable(fields.includeSignature)),
     replyTo: Type.Optional(nullable(fields.replyTo)),
     cc: Type.Optional(nullable(fields.cc)),
     bcc: Type.Optional(nullable(fields.bcc)),

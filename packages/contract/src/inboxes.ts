@@ -23,6 +23,7 @@ import { COUNTED_MAX } from './vocabulary.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 const CLIENT_ID_LENGTH_MAX = 255
+const SIGNATURE_LENGTH_MAX = 2_000
 
 const keptDays = retentionDays(
   'Messages are removed this many days after they were stored; null to use the setting of the pod or the account.',
@@ -40,6 +41,14 @@ const clientIdBounds = {
   maxLength: CLIENT_ID_LENGTH_MAX,
   description: 'An id of your choice, unique among the inboxes of the account.',
 }
+
+const signature = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  minLength: 1,
+  maxLength: SIGNATURE_LENGTH_MAX,
+  description:
+    'Markdown that is added to messages from the inbox, below the text and above a quote. Null for none.',
+})
 
 const inboxProperties = {
   id: text('The id.'),
@@ -62,6 +71,7 @@ const inboxProperties = {
   ),
   expiresAt: nullableTime('When the inbox deletes itself with all its mail; null if never.'),
   undoSeconds,
+  signature,
   metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
@@ -120,6 +130,7 @@ const CreateInbox = Type.Object(
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
     undoSeconds: Type.Optional(undoSeconds),
+    signature: Type.Optional(signature),
     metadata: newMetadata,
   },
   { additionalProperties: false },
@@ -138,6 +149,7 @@ const UpdateInbox = Type.Object(
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
     undoSeconds: Type.Optional(undoSeconds),
+    signature: Type.Optional(signature),
     metadata: metadataChange,
   },
   { additionalProperties: false },

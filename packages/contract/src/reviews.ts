@@ -26,7 +26,7 @@ import {
   time,
 } from './text.ts'
 import { ThreadMessages } from './threads.ts'
-import { reviewFields, reviewStatuses } from './vocabulary.ts'
+import { bodyFormats, reviewFields, reviewStatuses } from './vocabulary.ts'
 
 const REASON_LENGTH_MAX = 1_000
 const DIGEST_LENGTH_MAX = 200
@@ -246,8 +246,14 @@ const EditReview = Type.Object(
         minLength: 1,
         maxLength: BODY_LENGTH_MAX,
         description:
-          'The new body, as plain text or HTML. It replaces the text, the HTML and the quote of a reply, so include what should remain of the quote.',
+          'The new body. It replaces the text, the HTML, the signature and the quote of a reply, so include what should remain of them.',
       }),
+    ),
+    format: Type.Optional(
+      oneOf(
+        bodyFormats,
+        'What body is: see the same field of a send. By default markdown if the message was sent as Markdown, and otherwise auto. Requires body.',
+      ),
     ),
     bodyHtml: Type.Optional(
       Type.String({

@@ -23,6 +23,7 @@ import {
   time,
 } from './text.ts'
 import {
+  bodyFormats,
   bounceClasses,
   deliveryStatuses,
   messageDirections,
@@ -112,6 +113,19 @@ const needsSubject = {
   else: { required: ['subject'], properties: { subject: {} } },
 }
 
+const bodyFormat = Type.Unsafe<(typeof bodyFormats)[number]>({
+  type: 'string',
+  enum: [...bodyFormats],
+  default: 'auto',
+  description:
+    'What body is; auto detects HTML. Markdown is sent as written, with an HTML version made from it. bodyHtml is only for auto.',
+})
+
+const includeSignature = Type.Boolean({
+  default: true,
+  description: 'Whether the signature of the inbox is added, below the text and above a quote.',
+})
+
 export const SendMessage = Type.Object(
   {
     to: Type.Optional(
@@ -123,8 +137,10 @@ export const SendMessage = Type.Object(
     body: Type.String({
       minLength: 1,
       maxLength: BODY_LENGTH_MAX,
-      description: 'Plain text or HTML. HTML is detected, and a plain text version is added.',
+      description:
+        'The text, in the given format: plain text, Markdown or HTML. HTML gets a plain text version.',
     }),
+    format: Type.Optional(bodyFormat),
     subject: Type.Optional(
       line({
         minLength: 1,
@@ -147,6 +163,7 @@ export const SendMessage = Type.Object(
         description: 'With threadId: whether the original message is quoted.',
       }),
     ),
+    includeSignature: Type.Optional(includeSignature),
     replyTo: Type.Optional(
       mailbox(
         'Where replies go: one address, or Name <address>. On the free plan this must be an inbox of the account; on other plans, any address.',
@@ -231,9 +248,11 @@ const ForwardMessage = Type.Object(
     body: Type.Optional(
       Type.String({
         maxLength: BODY_LENGTH_MAX,
-        description: 'Text before the forwarded message: plain text or HTML.',
+        description: 'Text before the forwarded message.',
       }),
     ),
+    format: Type.Optional(bodyFormat),
+    includeSignature: Type.Optional(includeSignature),
     includeAttachments: Type.Optional(
       Type.Boolean({
         default: true,

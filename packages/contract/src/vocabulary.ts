@@ -42,6 +42,10 @@ export const inviteResponseWords = {
 /** The title that is shown for an event without a title. */
 export const untitledInvite = 'the invitation'
 
+/** What the body of a message to send is. */
+export const bodyFormats = ['auto', 'text', 'html', 'markdown'] as const
+export type BodyFormat = (typeof bodyFormats)[number]
+
 export const messageDirections = ['inbound', 'outbound'] as const
 
 export const searchSorts = ['newest', 'rank'] as const

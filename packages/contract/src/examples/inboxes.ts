@@ -22,6 +22,7 @@ const inbox: Inbox = {
   retentionDays: null,
   expiresAt: null,
   undoSeconds: null,
+  signature: null,
   metadata: { team: 'billing' },
   createdAt: '2026-11-30T06:00:02.246Z',
   webhookUrl: null,

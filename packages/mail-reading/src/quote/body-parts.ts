@@ -25,21 +25,32 @@ export type BodySource = {
   readonly body: string
   /** Null or '' if the sender supplied a single body. */
   readonly bodyHtml: string | null
+  /** Whether `body` is text or HTML; detected with `auto`. */
+  readonly format?: 'auto' | 'text' | 'html'
+  /** Follows the body. */
+  readonly signature?: Signature | null
   /** The message to quote or forward; null if there is none. */
   readonly quote: Original | Forwarded | null
+}
+
+type Signature = {
+  readonly text: string
+  /** '' if `bodyHtml` already contains the signature. */
+  readonly html: string
 }
 
 export type BodyParts = {
   readonly text: string
   readonly html: string
-  /** The text without the quote but with a forwarded message. */
+  /** The text without the signature and the quote, but all text of a forwarded message. */
   readonly ownText: string
 }
 
 /**
- * With `bodyHtml`, `body` is always plain text. Without `bodyHtml`, `body` is used as `html` if it
- * is HTML with text or a picture, and `text` is its visible text. The quoted message is treated in
- * the same way. The quote follows the text and, if present, the HTML, before a final `</body>`.
+ * With `bodyHtml`, `body` is always plain text. Without `bodyHtml`, `body` is used as `html` if its
+ * format is `html`, or `auto` and it is HTML with text or a picture; `text` is then its visible
+ * text. The quoted message is treated as with `auto`. The signature and the quote follow the text
+ * and, if present, the HTML, before a final `</body>`.
  * Forwarding a message with HTML turns plain text into HTML. Takes up to 200 ms: see `isQuick`.
  */
 export function bodyParts(source: BodySource): BodyParts {
@@ -47,8 +58,8 @@ export function bodyParts(source: BodySource): BodyParts {
 }
 
 /** Whether `bodyParts` may run on the main thread: there is little HTML to lay out or quote. */
-export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
-  const own = !bodyHtml && isHtml(body) ? body : ''
+export function isQuick({ body, bodyHtml, format = 'auto', quote }: BodySource): boolean {
+  const own = !bodyHtml && mayBeHtml(body, format) ? body : ''
   const hasQuotedHtml =
     quote !== null && (own !== '' || bodyHtml || quote.text === '' || 'header' in quote)
   const quoted = hasQuotedHtml ? quote.html || quote.text : ''
@@ -62,21 +73,35 @@ export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
  * a placeholder replaces HTML without text, because it may hide text. Only the text of a quoted
  * message is kept.
  */
-export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
+export function plainBodyParts({ quote, ...own }: BodySource): BodyParts {
   const plainQuote =
     quote === null ? null : { ...quote, text: quote.text || (quote.html && CUT), html: '' }
-  return assemble({ body, bodyHtml, quote: plainQuote }, stripTags)
+  return assemble({ ...own, quote: plainQuote }, stripTags)
 }
 
 function assemble(source: BodySource, layOut: (html: string) => string): BodyParts {
-  const { quote } = source
-  const { text, html } = ownParts(source, layOut)
-  if (quote === null) return { text, html, ownText: text }
+  const { quote, signature = null } = source
+  const own = ownParts(source, layOut)
+  const ownText = own.text
+  const { text, html } = signature === null ? own : withSignature(own, signature)
+  if (quote === null) return { text, html, ownText }
   if ('header' in quote) return withForwarded({ text, html }, quote)
   return {
     text: `${text.trimEnd()}${quoteText(quote)}`,
     html: html === '' ? '' : insertAtEnd(html, `\n<br>\n${quoteHtml(quote)}\n`),
-    ownText: text,
+    ownText,
+  }
+}
+
+/** The separator of RFC 3676 §4.3, by which mail programs recognise a signature. */
+const SIGNATURE_LINE = '-- \n'
+
+function withSignature(own: { text: string; html: string }, signature: Signature) {
+  const before = own.text.trimEnd()
+  const signed = `${SIGNATURE_LINE}${signature.text}`
+  return {
+    text: before === '' ? signed : `${before}\n\n${signed}`,
+    html: own.html === '' ? '' : insertAtEnd(own.html, `\n${signature.html}\n`),
   }
 }
 
@@ -93,13 +118,18 @@ function withForwarded(own: { text: string; html: string }, forwarded: Forwarded
   }
 }
 
+function mayBeHtml(body: string, format: NonNullable<BodySource['format']>): boolean {
+  return format === 'html' || (format === 'auto' && isHtml(body))
+}
+
 function ownParts(
-  { body, bodyHtml }: BodySource,
+  { body, bodyHtml, format = 'auto' }: BodySource,
   layOut: (html: string) => string,
 ): { text: string; html: string } {
   if (bodyHtml) return { text: body, html: bodyHtml }
-  if (!isHtml(body)) return { text: body, html: '' }
+  if (!mayBeHtml(body, format)) return { text: body, html: '' }
   const text = layOut(body)
+  if (format === 'html') return { text, html: body }
   // As HTML, text like `<link to doc>` or `<title> of the doc` would disappear.
   const isEmpty = text.trim() === '' && stripTags(body).trim() === '' && !/<img[\s/>]/i.test(body)
   return isEmpty ? { text: body, html: '' } : { text, html: body }

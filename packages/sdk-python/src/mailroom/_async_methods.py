@@ -172,6 +172,7 @@ class InboxesMethods(MoreOfInboxes):
         retention_days: int | None = None,
         expires_at: str | None = None,
         undo_seconds: int | None = None,
+        signature: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> ChangedInbox | ChangedInbox:
         """Create an inbox.
@@ -189,7 +190,7 @@ class InboxesMethods(MoreOfInboxes):
         return await self._json("inboxes.create", body={"mailboxName": mailbox_name,
             "displayName": display_name, "clientId": client_id, "podId": pod_id, "domain": domain,
             "webhookUrl": webhook_url, "retentionDays": retention_days, "expiresAt": expires_at,
-            "undoSeconds": undo_seconds, "metadata": metadata})
+            "undoSeconds": undo_seconds, "signature": signature, "metadata": metadata})
 
     def list(
         self,
@@ -253,6 +254,7 @@ class InboxesMethods(MoreOfInboxes):
         retention_days: int | None | NotGiven = NOT_GIVEN,
         expires_at: str | None | NotGiven = NOT_GIVEN,
         undo_seconds: int | None | NotGiven = NOT_GIVEN,
+        signature: str | None | NotGiven = NOT_GIVEN,
         metadata: Mapping[str, str | None] | None | NotGiven = NOT_GIVEN,
     ) -> ChangedInbox:
         """Update an inbox.
@@ -266,7 +268,7 @@ class InboxesMethods(MoreOfInboxes):
         return await self._json("inboxes.update", path={"id": inbox_id},
             body={"clientId": client_id, "displayName": display_name, "webhookUrl": webhook_url,
             "retentionDays": retention_days, "expiresAt": expires_at, "undoSeconds": undo_seconds,
-            "metadata": metadata})
+            "signature": signature, "metadata": metadata})
 
     async def delete(
         self,
@@ -311,10 +313,12 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -358,11 +362,12 @@ class InboxesMethods(MoreOfInboxes):
         cold_outreach_limit.
         """
         return await self._json("inboxes.send", path={"id": inbox_id}, body={"to": to, "body": body,
-            "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "format": format, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "attachments": attachments, "invite": invite,
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key})
 
     async def reply(
         self,
@@ -371,9 +376,11 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -393,7 +400,8 @@ class InboxesMethods(MoreOfInboxes):
         itself, to its recipient. to and reply_all override this.
         """
         return await self._reply("inboxes.send", path={"id": inbox_id}, body={"to": to,
-            "body": body, "subject": subject, "bodyHtml": body_html, "includeQuote": include_quote,
+            "body": body, "format": format, "subject": subject, "bodyHtml": body_html,
+            "includeQuote": include_quote, "includeSignature": include_signature,
             "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
             "sendAt": send_at, "attachments": attachments, "invite": invite,
             "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
@@ -420,10 +428,12 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -444,8 +454,9 @@ class InboxesMethods(MoreOfInboxes):
         thread_trashed, loop_suspected, rate_limit_exceeded, cold_outreach_limit.
         """
         return await self._json("inboxes.checkSend", path={"id": inbox_id}, body={"to": to,
-            "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
+            "body": body, "format": format, "subject": subject, "bodyHtml": body_html,
+            "threadId": thread_id, "includeQuote": include_quote,
+            "includeSignature": include_signature, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
             "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
             "isAutomatic": is_automatic})
@@ -995,6 +1006,8 @@ class MessagesMethods(Namespace):
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
         body: str | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
+        include_signature: bool | None = None,
         include_attachments: bool | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
@@ -1013,7 +1026,8 @@ class MessagesMethods(Namespace):
         cold_outreach_limit.
         """
         return await self._json("messages.forward", path={"id": message_id}, body={"to": to,
-            "cc": cc, "bcc": bcc, "body": body, "includeAttachments": include_attachments,
+            "cc": cc, "bcc": bcc, "body": body, "format": format,
+            "includeSignature": include_signature, "includeAttachments": include_attachments,
             "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
 
     async def rsvp(
@@ -1118,10 +1132,12 @@ class DraftsMethods(Namespace):
         inbox_id: str,
         *,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -1144,11 +1160,12 @@ class DraftsMethods(Namespace):
         Specific error codes: client_id_taken, draft_limit_reached.
         """
         return await self._json("drafts.create", path={"id": inbox_id}, body={"to": to,
-            "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "body": body,
-            "attachments": attachments, "clientId": client_id})
+            "format": format, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "invite": invite, "unsubscribe": unsubscribe,
+            "isAutomatic": is_automatic, "body": body, "attachments": attachments,
+            "clientId": client_id})
 
     def list(
         self,
@@ -1177,10 +1194,12 @@ class DraftsMethods(Namespace):
         *,
         to: str | Sequence[str] | None | NotGiven = NOT_GIVEN,
         body: str | None | NotGiven = NOT_GIVEN,
+        format: Literal["auto", "text", "html", "markdown", None] | NotGiven = NOT_GIVEN,
         subject: str | None | NotGiven = NOT_GIVEN,
         body_html: str | None | NotGiven = NOT_GIVEN,
         thread_id: str | None | NotGiven = NOT_GIVEN,
         include_quote: bool | None | NotGiven = NOT_GIVEN,
+        include_signature: bool | None | NotGiven = NOT_GIVEN,
         reply_to: str | None | NotGiven = NOT_GIVEN,
         cc: Sequence[str] | None | NotGiven = NOT_GIVEN,
         bcc: Sequence[str] | None | NotGiven = NOT_GIVEN,
@@ -1202,8 +1221,9 @@ class DraftsMethods(Namespace):
         Specific error codes: client_id_taken, draft_changed, draft_limit_reached.
         """
         return await self._json("drafts.update", path={"id": draft_id}, body={"to": to,
-            "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
+            "body": body, "format": format, "subject": subject, "bodyHtml": body_html,
+            "threadId": thread_id, "includeQuote": include_quote,
+            "includeSignature": include_signature, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
             "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "clientId": client_id},
             headers={"if-match": if_match})
@@ -2137,6 +2157,7 @@ class ReviewsMethods(Namespace):
         bcc: Sequence[str] | None = None,
         subject: str | None = None,
         body: str | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         body_html: str | None = None,
         remove_attachments: Sequence[str] | None = None,
     ) -> WholeReview:
@@ -2152,8 +2173,8 @@ class ReviewsMethods(Namespace):
         recipient_suppressed, recipient_not_permitted, content_not_permitted, payload_too_large.
         """
         return await self._json("reviews.edit", path={"id": review_id}, body={"digest": digest,
-            "to": to, "cc": cc, "bcc": bcc, "subject": subject, "body": body, "bodyHtml": body_html,
-            "removeAttachments": remove_attachments})
+            "to": to, "cc": cc, "bcc": bcc, "subject": subject, "body": body, "format": format,
+            "bodyHtml": body_html, "removeAttachments": remove_attachments})
 
     async def comment(
         self,

@@ -172,6 +172,7 @@ class InboxesMethods(MoreOfInboxes):
         retention_days: int | None = None,
         expires_at: str | None = None,
         undo_seconds: int | None = None,
+        signature: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> ChangedInbox | ChangedInbox:
         """Create an inbox.
@@ -189,7 +190,7 @@ class InboxesMethods(MoreOfInboxes):
         return self._json("inboxes.create", body={"mailboxName": mailbox_name,
             "displayName": display_name, "clientId": client_id, "podId": pod_id, "domain": domain,
             "webhookUrl": webhook_url, "retentionDays": retention_days, "expiresAt": expires_at,
-            "undoSeconds": undo_seconds, "metadata": metadata})
+            "undoSeconds": undo_seconds, "signature": signature, "metadata": metadata})
 
     def list(
         self,
@@ -253,6 +254,7 @@ class InboxesMethods(MoreOfInboxes):
         retention_days: int | None | NotGiven = NOT_GIVEN,
         expires_at: str | None | NotGiven = NOT_GIVEN,
         undo_seconds: int | None | NotGiven = NOT_GIVEN,
+        signature: str | None | NotGiven = NOT_GIVEN,
         metadata: Mapping[str, str | None] | None | NotGiven = NOT_GIVEN,
     ) -> ChangedInbox:
         """Update an inbox.
@@ -265,7 +267,8 @@ class InboxesMethods(MoreOfInboxes):
         """
         return self._json("inboxes.update", path={"id": inbox_id}, body={"clientId": client_id,
             "displayName": display_name, "webhookUrl": webhook_url, "retentionDays": retention_days,
-            "expiresAt": expires_at, "undoSeconds": undo_seconds, "metadata": metadata})
+            "expiresAt": expires_at, "undoSeconds": undo_seconds, "signature": signature,
+            "metadata": metadata})
 
     def delete(
         self,
@@ -310,10 +313,12 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -357,11 +362,12 @@ class InboxesMethods(MoreOfInboxes):
         cold_outreach_limit.
         """
         return self._json("inboxes.send", path={"id": inbox_id}, body={"to": to, "body": body,
-            "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "format": format, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "attachments": attachments, "invite": invite,
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key})
 
     def reply(
         self,
@@ -370,9 +376,11 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -392,7 +400,8 @@ class InboxesMethods(MoreOfInboxes):
         itself, to its recipient. to and reply_all override this.
         """
         return self._reply("inboxes.send", path={"id": inbox_id}, body={"to": to, "body": body,
-            "subject": subject, "bodyHtml": body_html, "includeQuote": include_quote,
+            "format": format, "subject": subject, "bodyHtml": body_html,
+            "includeQuote": include_quote, "includeSignature": include_signature,
             "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
             "sendAt": send_at, "attachments": attachments, "invite": invite,
             "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
@@ -419,10 +428,12 @@ class InboxesMethods(MoreOfInboxes):
         *,
         body: str,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -443,11 +454,11 @@ class InboxesMethods(MoreOfInboxes):
         thread_trashed, loop_suspected, rate_limit_exceeded, cold_outreach_limit.
         """
         return self._json("inboxes.checkSend", path={"id": inbox_id}, body={"to": to, "body": body,
-            "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
-            "isAutomatic": is_automatic})
+            "format": format, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "attachments": attachments, "invite": invite,
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic})
 
     def scheduled(
         self,
@@ -992,6 +1003,8 @@ class MessagesMethods(Namespace):
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
         body: str | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
+        include_signature: bool | None = None,
         include_attachments: bool | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
@@ -1010,8 +1023,9 @@ class MessagesMethods(Namespace):
         cold_outreach_limit.
         """
         return self._json("messages.forward", path={"id": message_id}, body={"to": to, "cc": cc,
-            "bcc": bcc, "body": body, "includeAttachments": include_attachments,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "bcc": bcc, "body": body, "format": format, "includeSignature": include_signature,
+            "includeAttachments": include_attachments, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key})
 
     def rsvp(
         self,
@@ -1113,10 +1127,12 @@ class DraftsMethods(Namespace):
         inbox_id: str,
         *,
         to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         subject: str | None = None,
         body_html: str | None = None,
         thread_id: str | None = None,
         include_quote: bool | None = None,
+        include_signature: bool | None = None,
         reply_to: str | None = None,
         cc: Sequence[str] | None = None,
         bcc: Sequence[str] | None = None,
@@ -1138,12 +1154,13 @@ class DraftsMethods(Namespace):
 
         Specific error codes: client_id_taken, draft_limit_reached.
         """
-        return self._json("drafts.create", path={"id": inbox_id}, body={"to": to,
+        return self._json("drafts.create", path={"id": inbox_id}, body={"to": to, "format": format,
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "body": body,
-            "attachments": attachments, "clientId": client_id})
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "invite": invite, "unsubscribe": unsubscribe,
+            "isAutomatic": is_automatic, "body": body, "attachments": attachments,
+            "clientId": client_id})
 
     def list(
         self,
@@ -1172,10 +1189,12 @@ class DraftsMethods(Namespace):
         *,
         to: str | Sequence[str] | None | NotGiven = NOT_GIVEN,
         body: str | None | NotGiven = NOT_GIVEN,
+        format: Literal["auto", "text", "html", "markdown", None] | NotGiven = NOT_GIVEN,
         subject: str | None | NotGiven = NOT_GIVEN,
         body_html: str | None | NotGiven = NOT_GIVEN,
         thread_id: str | None | NotGiven = NOT_GIVEN,
         include_quote: bool | None | NotGiven = NOT_GIVEN,
+        include_signature: bool | None | NotGiven = NOT_GIVEN,
         reply_to: str | None | NotGiven = NOT_GIVEN,
         cc: Sequence[str] | None | NotGiven = NOT_GIVEN,
         bcc: Sequence[str] | None | NotGiven = NOT_GIVEN,
@@ -1197,11 +1216,11 @@ class DraftsMethods(Namespace):
         Specific error codes: client_id_taken, draft_changed, draft_limit_reached.
         """
         return self._json("drafts.update", path={"id": draft_id}, body={"to": to, "body": body,
-            "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
-            "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
-            "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "clientId": client_id},
-            headers={"if-match": if_match})
+            "format": format, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "invite": invite, "unsubscribe": unsubscribe,
+            "isAutomatic": is_automatic, "clientId": client_id}, headers={"if-match": if_match})
 
     def delete(
         self,
@@ -2131,6 +2150,7 @@ class ReviewsMethods(Namespace):
         bcc: Sequence[str] | None = None,
         subject: str | None = None,
         body: str | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
         body_html: str | None = None,
         remove_attachments: Sequence[str] | None = None,
     ) -> WholeReview:
@@ -2146,8 +2166,8 @@ class ReviewsMethods(Namespace):
         recipient_suppressed, recipient_not_permitted, content_not_permitted, payload_too_large.
         """
         return self._json("reviews.edit", path={"id": review_id}, body={"digest": digest, "to": to,
-            "cc": cc, "bcc": bcc, "subject": subject, "body": body, "bodyHtml": body_html,
-            "removeAttachments": remove_attachments})
+            "cc": cc, "bcc": bcc, "subject": subject, "body": body, "format": format,
+            "bodyHtml": body_html, "removeAttachments": remove_attachments})
 
     def comment(
         self,

@@ -590,6 +590,10 @@ class Inbox(TypedDict):
     """Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends
     immediately; null uses the setting of the account.
     """
+    signature: str | None
+    """Markdown that is added to messages from the inbox, below the text and above a quote. Null for
+    none.
+    """
     metadata: Dict[str, str]
     """Text values by key, stored for the client."""
     createdAt: str
@@ -768,13 +772,17 @@ class Draft(TypedDict):
     subject: str | None
     """The subject; ignored with threadId."""
     body: str | None
-    """Plain text or HTML."""
+    """The text, in the given format."""
+    format: Literal["auto", "text", "html", "markdown"]
+    """What body is: see the same field of a send."""
     bodyHtml: str | None
     """HTML version, if it differs from body."""
     threadId: str | None
     """The thread that the message replies in."""
     includeQuote: bool
     """Whether a reply quotes the original message."""
+    includeSignature: bool
+    """Whether the signature of the inbox is added when the draft is sent."""
     replyAll: bool
     """Whether a reply also goes to the other recipients."""
     headers: Dict[str, str]
@@ -1683,7 +1691,8 @@ class InboxesSendBatchAnswerData(TypedDict):
 
 class _InboxesSendBatchItemsRequired(TypedDict):
     body: str
-    """Plain text or HTML. HTML is detected, and a plain text version is added."""
+    """The text, in the given format: plain text, Markdown or HTML. HTML gets a plain text version.
+    """
 
 
 class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
@@ -1698,6 +1707,10 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     to 200 characters are kept. Required without replyAll. to, cc and bcc may have at most 50
     addresses in total.
     """
+    format: Literal["auto", "text", "html", "markdown"]
+    """What body is; auto detects HTML. Markdown is sent as written, with an HTML version made from
+    it. bodyHtml is only for auto.
+    """
     subject: str
     """Required without threadId. A reply has the subject of its thread, prefixed with "Re:",
     instead of this one. Leading and trailing white space is removed.
@@ -1708,6 +1721,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     """The thread of the inbox that this message replies in."""
     includeQuote: bool
     """With threadId: whether the original message is quoted."""
+    includeSignature: bool
+    """Whether the signature of the inbox is added, below the text and above a quote."""
     replyTo: str
     """Where replies go: one address, or Name <address>. On the free plan this must be an inbox of
     the account; on other plans, any address.

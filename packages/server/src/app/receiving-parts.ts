@@ -71,6 +71,7 @@ export async function openReceivingParts(
     parser: traceMethods(parserPool, tracing, {
       parse: 'parse',
       makeBodies: 'make bodies',
+      writeMarkdown: 'write Markdown',
       readReport: 'read report',
       findSecrets: 'find secrets',
       findMentions: 'find mentions',

@@ -30,6 +30,7 @@ import {
   checkSendAt,
   noThread,
   readInvite,
+  requireOneHtml,
   type SendDeps,
   sentRaw,
 } from '#outbound/send/send.ts'
@@ -165,7 +166,8 @@ async function checkChange(
   inbox: Inbox,
   { change, merged }: { change: DraftChange; merged: DraftChange },
 ): Promise<void> {
-  const { to = null, cc, bcc } = merged
+  const { to = null, cc, bcc, format, bodyHtml } = merged
+  requireOneHtml(format ?? 'auto', bodyHtml || null)
   checkCount({ to, cc: cc ?? [], bcc: bcc ?? [], replyAll: false }, 0)
   const { accountId } = inbox
   if (change.threadId) {
@@ -259,9 +261,11 @@ function presentDraft(draft: Draft): DraftShape {
     replyTo: content.replyTo ?? null,
     subject: content.subject ?? null,
     body: content.body ?? null,
+    format: content.format ?? 'auto',
     bodyHtml: content.bodyHtml ?? null,
     threadId: content.threadId ?? null,
     includeQuote: content.includeQuote ?? true,
+    includeSignature: content.includeSignature ?? true,
     replyAll: content.replyAll ?? false,
     headers: content.headers ?? {},
     unsubscribe: content.unsubscribe ?? false,

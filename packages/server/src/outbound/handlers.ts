@@ -16,6 +16,7 @@ import { answerInvite } from '#outbound/send/answer-invite.ts'
 import type { HeaderField } from '#outbound/send/compose-send.ts'
 import { forwardMessage } from '#outbound/send/forward-message.ts'
 import { readInvite } from '#outbound/send/invite-to-send.ts'
+import { requireOneHtml } from '#outbound/send/own-bodies.ts'
 import { checkMessage, sendMessage } from '#outbound/send/send-message.ts'
 import type { SendDeps } from '#outbound/send/sender.ts'
 import { cancelMessage } from '#outbound/waiting/release-send.ts'
@@ -86,7 +87,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
       { path, body },
       { accountId, headers, idempotencyKey, requestHash, takeSlot },
     ) => {
-      const { body: text = '', includeAttachments = true, isAutomatic = false } = body
+      const { includeAttachments = true, isAutomatic = false } = body
       const { replyTo: _, ...recipients } = readRecipients(body)
       const { isReplay, response } = await forwardMessage(
         deps,
@@ -97,7 +98,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
           requestHash,
           leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
           ...recipients,
-          body: text,
+          ...bodiesOf({ ...body, body: body.body ?? '' }),
           includesFiles: includeAttachments,
           isAutomatic,
         },
@@ -133,9 +134,7 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     ...recipientsOf(body),
     headers: readExtraHeaders(body.headers ?? {}),
     sendAtMs: readSendAt(body.sendAt),
-    body: body.body,
-    // Empty HTML would hide the text from clients that show HTML.
-    bodyHtml: body.bodyHtml || null,
+    ...bodiesOf(body),
     subject: body.subject ?? null,
     threadId: body.threadId ?? null,
     includeQuote: body.includeQuote ?? true,
@@ -144,6 +143,15 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     hasUnsubscribe: body.unsubscribe ?? false,
     isAutomatic: body.isAutomatic ?? false,
   }
+}
+
+type Bodies = Pick<BodyOf<'inboxes.send'>, 'body' | 'bodyHtml' | 'format' | 'includeSignature'>
+
+function bodiesOf({ body, format = 'auto', includeSignature = true, ...given }: Bodies) {
+  // Empty HTML would hide the text from clients that show HTML.
+  const bodyHtml = given.bodyHtml || null
+  requireOneHtml(format, bodyHtml)
+  return { body, bodyHtml, format, includeSignature }
 }
 
 type Recipients = Pick<

@@ -7,6 +7,7 @@ import type { ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import type { InviteAnswer } from '@mailroom/mail-reading/invites/write-calendar.ts'
+import type { MarkdownSource } from '@mailroom/mail-reading/markdown/markdown-html.ts'
 import { indexMentions } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
@@ -46,6 +47,10 @@ const functions = {
     return replyToInvite(raw, answer)
   },
   makeBodies: bodyParts,
+  async writeMarkdown(source: MarkdownSource) {
+    const { markdownHtml } = await import('@mailroom/mail-reading/markdown/markdown-html.ts')
+    return markdownHtml(source)
+  },
   /** Loading takes longer than most views. */
   loadView: async () => void (await loadViewLibraries()),
   makeView: viewBody,

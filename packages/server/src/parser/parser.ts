@@ -11,6 +11,7 @@ import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/show
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
 import { HIDDEN_SEARCH_LENGTH_MAX, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
 import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
+import type { MarkdownHtml, MarkdownSource } from '@mailroom/mail-reading/markdown/markdown-html.ts'
 import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
 import {
   type BodyParts,
@@ -133,6 +134,11 @@ class ThreadedParser {
   async makeBodies(source: BodySource): Promise<BodyParts> {
     if (isQuick(source)) return bodyParts(source)
     return (await this.#ask('makeBodies', [source])) ?? plainBodyParts(source)
+  }
+
+  /** Returns null if the Markdown takes too much time or memory. */
+  async writeMarkdown(source: MarkdownSource): Promise<MarkdownHtml | null> {
+    return this.#ask('writeMarkdown', [source])
   }
 
   /** Makes the body of a message for a model, only from its text if the HTML takes too long. */

@@ -8,7 +8,7 @@ import { type Extractions, presentListed } from '#mailbox/messages/messages.ts'
 import { findMessage } from '#mailbox/messages/store/messages.ts'
 import { findThread } from '#mailbox/threads/store/threads.ts'
 import { readRecipients } from '#outbound/outbound.ts'
-import type { SendDeps } from '#outbound/send/send.ts'
+import { requireOneHtml, type SendDeps } from '#outbound/send/send.ts'
 import type { HeldEdit } from '#outbound/waiting/waiting.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import { insertComment, readNotes } from '#reviews/store/review-notes.ts'
@@ -119,9 +119,12 @@ function readEdit({
   subject,
   body,
   bodyHtml,
+  format,
   removeAttachments = [],
 }: Omit<Input<'reviews.edit'>['body'], 'digest'>): HeldEdit {
   if (bodyHtml && body === undefined) throw wrongField('bodyHtml', 'needs body')
+  if (format !== undefined && body === undefined) throw wrongField('format', 'needs body')
+  requireOneHtml(format ?? 'auto', bodyHtml || null)
   const read = readRecipients({ to: to ?? [], cc, bcc })
   return {
     to: to === undefined ? null : read.to,
@@ -131,6 +134,7 @@ function readEdit({
     subject: subject ?? null,
     body: body ?? null,
     bodyHtml: bodyHtml || null,
+    format: format ?? null,
     removedFiles: removeAttachments,
   }
 }

@@ -22,3 +22,6 @@ alter table reviews add column finding_hashes text;
 
 -- The approver whose webhookUrl it is. Keys of the account can neither see nor change it.
 alter table webhooks add column approver_id :key;
+
+-- Markdown that follows what the inbox sends; null for none.
+alter table inboxes add column signature text;

@@ -165,6 +165,8 @@ export const inboxes = columns({
   expiresAtMs: time('expires_at').nullable().editable(),
   /** Null for the setting of the account. */
   undoSeconds: int('undo_seconds').nullable().editable(),
+  /** Markdown. */
+  signature: text('signature').nullable().editable(),
   metadata,
   createdAtMs: time('created_at'),
 })

@@ -124,6 +124,7 @@ export function deliverDeps(
       replyToInvite: () => Promise.resolve({ kind: 'no-invitation' }),
       readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
+      writeMarkdown: () => Promise.resolve(null),
       makeView: (source) => viewBody(source),
       show: () => Promise.resolve(null),
       readContent: (source) => Promise.resolve(unreadContent(source)),

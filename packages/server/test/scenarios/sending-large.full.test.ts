@@ -100,6 +100,8 @@ onEachEngine('a large send', (engine) => {
         sendAtMs: null,
         body: 'x'.repeat(50_000),
         bodyHtml: null,
+        format: 'auto',
+        includeSignature: true,
         subject: 'A subject',
         threadId: null,
         includeQuote: true,

@@ -54,6 +54,8 @@ export async function answerInvite(
     subject: null,
     body: textOf(reply, { response, comment }),
     bodyHtml: null,
+    format: 'text',
+    includeSignature: false,
     includeQuote: false,
     replyTo: null,
     attachments: [calendarFile(reply.calendar, 'reply')],

@@ -1,4 +1,5 @@
 import { RECIPIENTS_MAX } from '@mailroom/contract/sending.ts'
+import type { BodyFormat } from '@mailroom/contract/vocabulary.ts'
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
 import {
@@ -35,6 +36,7 @@ import {
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 import { calendarOf, type SentInvite } from './invite-to-send.ts'
+import { ownBodies } from './own-bodies.ts'
 
 type SendAttachment = {
   filename: string
@@ -67,7 +69,10 @@ export type SendMessage = {
   replyAll: boolean
   headers: readonly HeaderField[]
   body: string
+  /** Null unless the format is `auto`. */
   bodyHtml: string | null
+  format: BodyFormat
+  includeSignature: boolean
   subject: string | null
   threadId: string | null
   includeQuote: boolean
@@ -356,10 +361,11 @@ export async function composeSend(
   },
 ): Promise<Composition> {
   const { replyTo } = input
-  const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
+  const signature = input.includeSignature ? inbox.signature : null
+  const own = await ownBodies(deps, { ...input, signature })
   const quoted = answered?.isQuotable && input.includeQuote ? originalOf(answered.message) : null
   const quote = input.forwarded ?? quoted
-  const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
+  const { text, html, ownText } = await deps.parser.makeBodies({ ...own, quote })
   // A reply has the subject of its thread, even if the request has another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const calendar =
@@ -406,11 +412,6 @@ function referencesTo(replied: Replied | null, answered: Answered | null): strin
 
 export function autoSubmitted(isReply: boolean): HeaderField {
   return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
-}
-
-/** Received bodies are stored with LF, but HTML forms always send CRLF. */
-export function withLineFeeds(text: string): string {
-  return text.replace(/\r\n?/g, '\n')
 }
 
 /** Shown for mail without From and with the null reverse-path. */

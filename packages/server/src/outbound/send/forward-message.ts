@@ -18,6 +18,9 @@ type Forward = Pick<
   | 'bcc'
   | 'names'
   | 'body'
+  | 'bodyHtml'
+  | 'format'
+  | 'includeSignature'
   | 'isAutomatic'
 > & {
   messageId: string
@@ -46,7 +49,6 @@ export async function forwardMessage(
     ...input,
     inboxId: message.inboxId,
     subject: forwardSubject(message.subject),
-    bodyHtml: null,
     threadId: null,
     replyAll: false,
     headers: [],

@@ -368,14 +368,15 @@ function fromOf({ displayName, address }: Inbox): string {
   return formatMailbox({ name: displayName ?? '', address })
 }
 
-function isCostly({ body, bodyHtml, threadId, attachments, forwarded }: SendMessage): boolean {
+function isCostly({ body, bodyHtml, format, ...input }: SendMessage): boolean {
   const length = body.length + (bodyHtml?.length ?? 0)
-  const hasQuote = threadId !== null || forwarded !== undefined
-  return attachments.length > 0 || hasQuote || length > INLINE_HTML_LENGTH_MAX
+  const hasQuote = input.threadId !== null || input.forwarded !== undefined
+  const isLong = format === 'markdown' || length > INLINE_HTML_LENGTH_MAX
+  return input.attachments.length > 0 || hasQuote || isLong
 }
 
 function traitsOf(
-  { hasUnsubscribe, isAutomatic, headers, forwarded }: SendMessage,
+  { hasUnsubscribe, isAutomatic, headers, forwarded, format }: SendMessage,
   { composition, isReply }: { composition: Composition; isReply: boolean },
 ) {
   return {
@@ -385,6 +386,7 @@ function traitsOf(
     headers: [...headers],
     hasCalendar: composition.outgoing.attachments.some((file) => file.isAlternative),
     forwardedThreadId: forwarded?.threadId ?? null,
+    format,
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { ReviewContent as ShownContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
-import { type ReviewField, reviewFields } from '@mailroom/contract/vocabulary.ts'
+import { type BodyFormat, type ReviewField, reviewFields } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
@@ -14,12 +14,8 @@ import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
 import { namesColumn } from '#mailbox/messages/store/recipient-names.ts'
 import { withRawBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import { rejectSend } from '#outbound/send/apply-policy.ts'
-import {
-  autoSubmitted,
-  type Composition,
-  checkCount,
-  withLineFeeds,
-} from '#outbound/send/compose-send.ts'
+import { autoSubmitted, type Composition, checkCount } from '#outbound/send/compose-send.ts'
+import { ownBodies } from '#outbound/send/own-bodies.ts'
 import { checkSize, checkUnsubscribe, SIGNATURE_BYTES_MAX } from '#outbound/send/send-message.ts'
 import { refusalOf, storageFull } from '#outbound/send/send-refusal.ts'
 import { type SendDeps, sentRaw } from '#outbound/send/sender.ts'
@@ -57,6 +53,8 @@ export type HeldEdit = {
   /** The whole body, with the quote. It replaces the HTML too. */
   body: string | null
   bodyHtml: string | null
+  /** Null for the format of the send if that is Markdown, otherwise `auto`. */
+  format: BodyFormat | null
   removedFiles: readonly string[]
 }
 
@@ -136,6 +134,7 @@ type Edited = {
   bcc: string[]
   recipients: string[]
   names: Names
+  format: BodyFormat
   content: ReviewContent
 }
 
@@ -152,7 +151,9 @@ async function compose(deps: SendDeps, held: Held, edit: HeldEdit): Promise<Edit
   const named = (address: string) => mailboxOf(known, address)
   const names = namesOf([...to, ...cc, ...(replyTo === null ? [] : [replyTo])].map(named))
   const [from = { name: '', address: held.inbox.address }] = parseAddressList(held.content.from)
-  const bodies = await bodiesOf(deps, message, edit)
+  const attachments = await filesOf(deps, held, edit.removedFiles)
+  const format = formatOf(envelope, edit)
+  const bodies = await bodiesOf(deps, message, { ...edit, format, attachments })
   const outgoing = {
     from,
     to: to.map(named),
@@ -164,7 +165,7 @@ async function compose(deps: SendDeps, held: Held, edit: HeldEdit): Promise<Edit
     inReplyTo: references.at(-1) ?? null,
     references,
     extraFields: isAutomatic ? [autoSubmitted(isReply), ...headers] : headers,
-    attachments: await filesOf(deps, held, edit.removedFiles),
+    attachments,
   }
   const content = {
     ...held.content,
@@ -174,17 +175,32 @@ async function compose(deps: SendDeps, held: Held, edit: HeldEdit): Promise<Edit
     bodyText: outgoing.text,
     bodyHtml: outgoing.html,
   }
-  return { outgoing, ownText: bodies.ownText, to, cc, bcc, recipients, names, content }
+  return { outgoing, ownText: bodies.ownText, to, cc, bcc, recipients, names, format, content }
 }
 
-async function bodiesOf({ parser }: SendDeps, message: Message, edit: HeldEdit) {
-  if (edit.body === null) {
+function formatOf({ format = 'auto' }: WaitingEnvelope, edit: HeldEdit): BodyFormat {
+  if (edit.body === null || edit.format !== null) return edit.format ?? format
+  return edit.bodyHtml === null && format === 'markdown' ? format : 'auto'
+}
+
+async function bodiesOf(
+  deps: SendDeps,
+  message: Message,
+  {
+    body,
+    ...edit
+  }: Pick<HeldEdit, 'body' | 'bodyHtml'> & {
+    format: BodyFormat
+    attachments: Composition['outgoing']['attachments']
+  },
+) {
+  if (body === null) {
     const { bodyText: text, bodyHtml: html, extractedText: ownText } = message
     return { text, html, ownText }
   }
-  const body = withLineFeeds(edit.body)
-  const bodyHtml = withLineFeeds(edit.bodyHtml ?? '')
-  return parser.makeBodies({ body, bodyHtml, quote: null })
+  // The text of the message already contains its signature.
+  const own = await ownBodies(deps, { ...edit, body, signature: null })
+  return deps.parser.makeBodies({ ...own, quote: null })
 }
 
 async function filesOf(
@@ -315,6 +331,7 @@ async function store(
           recipients,
           needsSmtpUtf8,
           attachments: content.attachments,
+          format: edited.format,
         } satisfies WaitingEnvelope),
         review: {
           digest: digestOf(content),

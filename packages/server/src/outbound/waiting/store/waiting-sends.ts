@@ -1,6 +1,6 @@
 // Accepted sends that are not queued yet, because they wait for their time, for approval, or both.
 
-import { type EventKind, POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
+import { type BodyFormat, type EventKind, POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { lockAccount } from '#accounts/store/accounts.ts'
 import { lockApprover } from '#accounts/store/approvers.ts'
 import { insertAudit, type NewAuditEntry } from '#accounts/store/audit.ts'
@@ -54,6 +54,7 @@ export type WaitingEnvelope = {
   hasCalendar?: boolean
   /** Absent in sends that were accepted by earlier versions. */
   forwardedThreadId?: string | null
+  format?: BodyFormat
 }
 
 export type NewWaiting = {

@@ -1,0 +1,76 @@
+import type { BodyFormat } from '@mailroom/contract/vocabulary.ts'
+import type { MarkdownHtml } from '@mailroom/mail-reading/markdown/markdown-html.ts'
+import type { BodySource } from '@mailroom/mail-reading/quote/body-parts.ts'
+import type { Parser } from '#parser/parser.ts'
+import { type AppError, problem } from '#platform/problem.ts'
+
+type Written = {
+  body: string
+  bodyHtml: string | null
+  format: BodyFormat
+  /** Markdown; null for none. */
+  signature: string | null
+  attachments: readonly { readonly contentId: string | null }[]
+}
+
+/** Throws `bad_request` for Markdown that is too complex. */
+export async function ownBodies(
+  { parser }: { parser: Parser },
+  { format, signature, attachments, ...written }: Written,
+): Promise<Omit<BodySource, 'quote'>> {
+  const body = withLineFeeds(written.body)
+  const bodyHtml = withLineFeeds(written.bodyHtml ?? '')
+  const signed = (html: string) => (signature === null ? null : { text: signature, html })
+  const isMarkdown = format === 'markdown'
+  if (!isMarkdown && (signature === null || format === 'text')) {
+    return { body, bodyHtml, format, signature: signed('') }
+  }
+  const made = await parser.writeMarkdown({
+    body: isMarkdown ? body : null,
+    signature,
+    contentIds: attachments.flatMap(({ contentId }) => contentId ?? []),
+  })
+  if (made?.kind !== 'html') throw tooComplex(made, signature)
+  if (isMarkdown) {
+    return { body, bodyHtml: made.body, format: 'text', signature: signed('') }
+  }
+  return { body, bodyHtml, format, signature: signed(made.signature) }
+}
+
+/** Refuses HTML that would compete with the HTML of the format. */
+export function requireOneHtml(format: BodyFormat, bodyHtml: string | null): void {
+  if (bodyHtml === null || format === 'auto') return
+  const message = `cannot be used with the format ${format}`
+  throw problem('bad_request', `The field "bodyHtml" ${message}.`, {
+    details: [{ path: 'bodyHtml', message }],
+    fix: FIXES[format],
+  })
+}
+
+const FIXES = {
+  text: 'Omit bodyHtml, or omit format to send body as the plain text and bodyHtml as the HTML.',
+  html: 'Omit bodyHtml: body is the HTML. Or omit format, and give the plain text as body.',
+  markdown: 'Omit bodyHtml: the HTML is made from body. Or omit format to send both as they are.',
+}
+
+function tooComplex(
+  made: Exclude<MarkdownHtml, { kind: 'html' }> | null,
+  signature: string | null,
+): AppError {
+  const message = `is Markdown that ${made === null ? 'takes too long to convert' : DEFECTS[made.kind]}`
+  const others = signature === null ? '' : ' with the signature of the inbox'
+  return problem('bad_request', `The field "body"${others} ${message}.`, {
+    details: [{ path: 'body', message }],
+    fix: 'Simplify it, or send it with the format "text".',
+  })
+}
+
+const DEFECTS = {
+  'too-deep': 'is nested more than 50 levels deep',
+  'too-large': 'becomes more than 500000 characters or 12000 elements of HTML',
+}
+
+/** Received bodies are stored with LF, but HTML forms always send CRLF. */
+function withLineFeeds(text: string): string {
+  return text.replace(/\r\n?/g, '\n')
+}
