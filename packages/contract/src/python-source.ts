@@ -18,6 +18,7 @@ import {
   PythonTypes,
   pascalOf,
   type Schema,
+  snakeOf,
   wrap,
 } from './python-types.ts'
 
@@ -28,11 +29,11 @@ export function pythonSources(): Record<string, string> {
   const types = new PythonTypes()
   const methods = clientOperationIds.flatMap((id) => {
     const method = methodOf(id, types)
-    return id === 'inboxes.send' ? [method, replyOf(method)] : [method]
+    return id === 'inboxes.send' ? [method, ...repliesOf(method)] : [method]
   })
   return {
     'types.py': typesSource(types),
-    '_operations.py': operationsSource(),
+    '_operations.py': operationsSource(methods, types),
     'error_codes.py': errorsSource(),
     '_sync_methods.py': methodsSource(methods, types, false),
     '_async_methods.py': methodsSource(methods, types, true),
@@ -60,7 +61,7 @@ const MORE: Readonly<Record<string, string>> = {
 }
 
 function typesSource(types: PythonTypes): string {
-  return `"""Types of responses and requests, with the field names of the API.
+  return `"""Types of responses, with attributes in snake_case, and of requests, with the field names of the API.
 
 ${HEAD.slice(2)}
 """
@@ -68,6 +69,8 @@ ${HEAD.slice(2)}
 from __future__ import annotations
 
 from typing import Dict, List, Literal, Mapping, Sequence, TypedDict, Union
+
+from ._resource import OneOf, Resource
 
 ${listOf('__all__', [...Object.keys(ALIASES), ...types.names].sort())}
 
@@ -80,28 +83,39 @@ ${types.sources.join('\n\n\n')}
 `
 }
 
-function operationsSource(): string {
-  const rows = clientOperationIds.map((id) => {
+function operationsSource(methods: readonly Method[], types: PythonTypes): string {
+  const rows = methods.flatMap(({ id, kind, resource }) => {
+    if (kind.startsWith('reply')) return []
     const { method, path, needsIdempotencyKey } = operationOf(id)
     const isOnce = needsIdempotencyKey === true || ONCE.has(id)
-    return `    ${JSON.stringify(id)}: Operation("${method}", "${path}"${isOnce ? ', is_once=True' : ''}),`
+    const more = `${resource === null ? '' : `, ${resource}`}${isOnce ? ', is_once=True' : ''}`
+    return wrap(`    ${JSON.stringify(id)}: Operation("${method}", "${path}"${more}),`)
   })
+  const code = rows.join('\n')
+  const used = types.names.filter((name) => hasWord(code, name))
   return `${HEAD}
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Optional
+
+from ._resource import Kind, OneOf
+from .types import (
+${used.map((name) => `    ${name},`).join('\n')}
+)
 
 
 class Operation(NamedTuple):
     method: str
     path: str
+    kind: Optional[Kind] = None
+    """The class of the response or, of a list, of its entries."""
     is_once: bool = False
     """A POST that takes effect only once, however often it is sent."""
 
 
 OPERATIONS: Dict[str, Operation] = {
-${rows.join('\n')}
+${code}
 }
 `
 }
@@ -138,19 +152,36 @@ ${codes.map(({ code, name }) => `    "${code}": ${name},`).join('\n')}
 `
 }
 
+function hasWord(code: string, name: string): boolean {
+  return new RegExp(`\\b${name}\\b`).test(code)
+}
+
 function listOf(name: string, entries: readonly string[]): string {
   return [`${name} = [`, ...entries.map((entry) => `    "${entry}",`), ']'].join('\n')
 }
 
-type Kind = 'json' | 'reply' | 'nothing' | 'text' | 'file' | 'view' | 'stream' | 'list' | 'events'
+type Kind =
+  | 'json'
+  | 'reply'
+  | 'reply_in_thread'
+  | 'nothing'
+  | 'text'
+  | 'file'
+  | 'view'
+  | 'stream'
+  | 'list'
+  | 'events'
 
 type Argument = { name: string; type: string; isRequired: boolean; part: string; key: string }
 
 type Method = {
   readonly id: OperationId
+  readonly space: string
   readonly name: string
   readonly kind: Kind
   readonly answer: string
+  /** An expression of the class of the response or, of a list, of its entries. */
+  readonly resource: string | null
   readonly arguments: readonly Argument[]
   readonly doc: string
 }
@@ -167,6 +198,7 @@ export function methodOf(id: OperationId, types: PythonTypes): Method {
   const notes = operation.notes === undefined ? '' : `\n\n${operation.notes}`
   return {
     id,
+    space: id.split('.').slice(0, -1).join('.'),
     name: snakeOf(id.split('.').at(-1) ?? ''),
     ...answer,
     arguments: all,
@@ -174,57 +206,64 @@ export function methodOf(id: OperationId, types: PythonTypes): Method {
   }
 }
 
-/** The method `inboxes.reply`, which sends in the thread of a message, by default to its sender. */
-function replyOf(send: Method): Method {
+/** `inboxes.reply` and `threads.reply`, which send in the thread of a message, by default to its sender. */
+function repliesOf(send: Method): Method[] {
   const message = {
     ...{ name: 'message', key: 'message', part: 'message' },
-    ...{ type: 'Mapping[str, Any]', isRequired: true },
+    ...{ type: 'Mapping[str, Any] | str', isRequired: true },
   }
   const [inbox, ...others] = send.arguments
+  if (inbox === undefined) return []
   const kept = others.filter(({ key }) => key !== 'threadId')
-  return {
-    ...send,
-    kind: 'reply',
-    name: 'reply',
-    arguments: [...(inbox ? [inbox] : []), message, ...kept],
-    doc: `Reply to a message of the inbox in its thread: a send.
-
-The reply goes to the address where the sender wants replies. If the inbox was only copied, it goes to the address that the sender wrote to; for a message of the inbox itself, to its recipient. to and reply_all override this.`,
-  }
+  const recipient =
+    'The reply goes to the address where the sender wants replies. If the inbox was only copied, it goes to the address that the sender wrote to; for a message of the inbox itself, to its recipient. to and reply_all override this.'
+  return [
+    {
+      ...{ ...send, kind: 'reply', name: 'reply' },
+      arguments: [inbox, message, ...kept],
+      doc: `Reply to a message of the inbox, given by itself or its id, in its thread: a send.\n\n${recipient}`,
+    },
+    {
+      ...{ ...send, kind: 'reply_in_thread', space: 'threads', name: 'reply' },
+      arguments: [{ ...inbox, name: 'thread_id' }, ...kept],
+      doc: `Reply to the newest received message of a thread: a send.\n\nIf the thread has no received message, to the newest sent one. ${recipient}`,
+    },
+  ]
 }
 
 function answerOf(
   id: OperationId,
   operation: Operation,
   types: PythonTypes,
-): { kind: Kind; answer: string } {
+): Pick<Method, 'kind' | 'answer' | 'resource'> {
   const { success, otherSuccess, query } = operation
   const hint = id.split('.').map(pascalOf).join('')
   if ('schema' in success) {
     const schemas = [success.schema, ...(otherSuccess ? [otherSuccess.schema] : [])] as Schema[]
-    const { data } = schemas[0]?.properties ?? {}
-    const keys = Object.keys(data?.items?.properties ?? {})
+    const entry = schemas[0]?.properties?.data?.items ?? {}
+    const keys = Object.keys(entry.properties ?? {})
     const isPaged = query?.properties.limit !== undefined && operation.method === 'GET'
-    if (id === 'events.list') {
-      return { kind: 'events', answer: types.expressionOf(data?.items ?? {}, 'Event', 'answer') }
+    const isListed = !NOT_LISTED.has(id) && (keys.includes('id') || keys.includes('messageId'))
+    const isList = id === 'events.list' || (isPaged && isListed)
+    const hinted = isList
+      ? [[entry, id === 'events.list' ? 'Event' : `${hint}Item`] as const]
+      : schemas.map((one, index) => [one, `${hint}Answer${index === 0 ? '' : index + 1}`] as const)
+    const all = hinted.map(([schema, name]) => types.expressionOf(schema, name, 'answer'))
+    return {
+      kind: id === 'events.list' ? 'events' : isList ? 'list' : 'json',
+      answer: all.join(' | '),
+      resource: types.kindOf(...hinted),
     }
-    if (isPaged && !NOT_LISTED.has(id) && (keys.includes('id') || keys.includes('messageId'))) {
-      return {
-        kind: 'list',
-        answer: types.expressionOf(data?.items ?? {}, `${hint}Item`, 'answer'),
-      }
-    }
-    const all = schemas.map((one, index) =>
-      types.expressionOf(one, `${hint}Answer${index === 0 ? '' : index + 1}`, 'answer'),
-    )
-    return { kind: 'json', answer: all.join(' | ') }
   }
-  if (!('mediaType' in success)) return { kind: 'nothing', answer: 'None' }
-  if (success.isEndless) return { kind: 'stream', answer: 'ByteStream' }
-  if (success.headers?.includes('X-View-Total-Chars')) return { kind: 'view', answer: 'View' }
-  return /^text\/|json$/.test(success.mediaType)
-    ? { kind: 'text', answer: 'str' }
-    : { kind: 'file', answer: 'DownloadedFile' }
+  if (!('mediaType' in success)) return { kind: 'nothing', answer: 'None', resource: null }
+  const isText = /^text\/|json$/.test(success.mediaType)
+  if (success.isEndless) return { kind: 'stream', answer: 'ByteStream', resource: null }
+  if (success.headers?.includes('X-View-Total-Chars')) {
+    return { kind: 'view', answer: 'View', resource: null }
+  }
+  return isText
+    ? { kind: 'text', answer: 'str', resource: null }
+    : { kind: 'file', answer: 'DownloadedFile', resource: null }
 }
 
 function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes): Argument[] {
@@ -278,15 +317,8 @@ function pathName(path: string, key: string): string {
   return `${noun.replace(/xes$/, 'x').replace(/s$/, '')}_id`
 }
 
-function snakeOf(name: string): string {
-  return name
-    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll('-', '_')
-    .toLowerCase()
-}
-
 function methodsSource(methods: readonly Method[], types: PythonTypes, isAsync: boolean): string {
-  const spaces = [...Map.groupBy(methods, ({ id }) => id.split('.').slice(0, -1).join('.'))]
+  const spaces = [...Map.groupBy(methods, ({ space }) => space)]
   const prefix = isAsync ? 'Async' : ''
   const classes = spaces.map(([space, own]) => spaceSource(space, own, isAsync))
   const nested = (space: string) => space.includes('.')
@@ -303,7 +335,7 @@ function methodsSource(methods: readonly Method[], types: PythonTypes, isAsync: 
   const code = body.replaceAll(/"""[\s\S]*?"""/g, '')
   const used = [...Object.keys(ALIASES), ...types.names]
     .sort()
-    .filter((name) => new RegExp(`\\b${name}\\b`).test(code))
+    .filter((name) => hasWord(code, name))
   const own = ['ByteStream', 'EventListing', 'Listing', 'Transport'].map((name) => prefix + name)
   const imported = [...own, ...Object.values(MORE), 'Namespace'].sort()
   return `${HEAD}

@@ -1,4 +1,5 @@
-// Generates a Python TypedDict for each schema, with the field names of the API.
+// Generates Python types of schemas: for responses classes of dicts whose fields are attributes too, for
+// requests TypedDicts with the field names of the API.
 
 import { componentName } from './openapi-components.ts'
 import { baseOf } from './schema.ts'
@@ -28,10 +29,9 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   MessageCategory: messageCategories,
 }
 
-/** The types that expressions refer to, in order of first reference. */
+/** The types that expressions refer to. A class follows the classes of its fields. */
 export class PythonTypes {
-  readonly #sources = new Map<string, string>()
-  readonly #parents = new Map<string, string>()
+  readonly #sources = new Map<string, { direction: Direction; source: string }>()
 
   /** A type expression. `hint` names an object without a name. */
   expressionOf(schema: Schema, hint: string, direction: Direction): string {
@@ -46,20 +46,23 @@ export class PythonTypes {
     )
   }
 
+  /** An expression of the class that holds the objects of a response; null if there are none. */
+  kindOf(...hinted: readonly (readonly [Schema, string])[]): string | null {
+    const found = hinted.flatMap(([schema, hint]) =>
+      objectsOf(schema).map((one) => ({ one, name: this.expressionOf(one, hint, 'answer') })),
+    )
+    if (new Set(found.map(({ name }) => name)).size <= 1) return found[0]?.name ?? null
+    const objects = found.map(({ one }) => one)
+    const cases = found.map(({ name }, index) => `(${caseOf(objects, index)}, ${name})`)
+    return `OneOf(${cases.join(', ')})`
+  }
+
   get names(): string[] {
     return [...this.#sources.keys()].sort()
   }
 
-  /** Sorted by name, but a class follows the one that it extends. */
   get sources(): string[] {
-    const sorted = new Set<string>()
-    const add = (name: string): void => {
-      const parent = this.#parents.get(name)
-      if (parent !== undefined) add(parent)
-      sorted.add(name)
-    }
-    this.names.forEach(add)
-    return [...sorted].map((name) => this.#sources.get(name) ?? '')
+    return [...this.#sources.values()].map(({ source }) => source)
   }
 
   #plain(type: string, schema: Schema, hint: string, direction: Direction): string {
@@ -97,58 +100,138 @@ export class PythonTypes {
     return direction === 'answer' ? `Dict[str, ${values}]` : `Mapping[str, ${values}]`
   }
 
-  /** A union with a name, whose members may be declared after it. */
+  /** A union with a name. Each member declares the parts of the others as absent. */
   #alias(schema: Schema, hint: string, direction: Direction): string {
     const { anyOf = [], description = '' } = schema
     const name = componentName(schema) ?? hint
     if (this.#sources.has(name)) return name
-    this.#sources.set(name, '')
-    const members = anyOf.map((one) => this.expressionOf(one, name, direction))
-    const lines = members.map((member) => `    "${member}",`)
+    const parts = new Set(anyOf.flatMap(({ properties = {} }) => Object.keys(properties)))
+    const members = anyOf.map((one) => this.#declare(one, name, direction, parts))
+    const lines = members.map((member) => `    ${member},`)
     const source = [`${name} = Union[`, ...lines, ']', ...docstringOf(description, 0)].join('\n')
-    this.#sources.set(name, source)
+    this.#sources.set(name, { direction, source })
     return name
   }
 
-  #declare(schema: Schema, hint: string, direction: Direction): string {
-    const name = componentName(schema) ?? hint
+  #declare(
+    schema: Schema,
+    hint: string,
+    direction: Direction,
+    parts: ReadonlySet<string> = new Set(),
+  ): string {
+    // A schema of both directions has its name in the first, and a name of its place in the other.
+    const name = [componentName(schema) ?? hint, hint].find(
+      (one) => (this.#sources.get(one)?.direction ?? direction) === direction,
+    )
+    if (name === undefined) throw new Error(`${hint} is both in a response and in a request.`)
     if (this.#sources.has(name)) return name
-    this.#sources.set(name, '')
-    const { properties = {}, required = [] } = schema
+    const { properties = {}, required = [], description } = schema
     const base = extensibleBaseOf(schema)
     const parent = base === undefined ? undefined : this.#declare(base, '', direction)
-    const own = Object.entries(properties).filter(([key]) => base?.properties?.[key] === undefined)
-    const fields = own.map(([key, property]) => ({
+    const fields = Object.entries(properties).map(([key, property]) => ({
       key,
       type: this.expressionOf(property, `${name}${pascalOf(key)}`, direction),
+      kind: direction === 'answer' ? this.kindOf([property, `${name}${pascalOf(key)}`]) : null,
       description: property.description,
       // The client generates the keys of batch items that have none.
       isRequired: required.includes(key) && key !== 'idempotencyKey',
+      isInherited: base?.properties?.[key] !== undefined,
     }))
-    if (parent !== undefined) this.#parents.set(name, parent)
-    this.#sources.set(name, classOf({ name, parent, description: schema.description, fields }))
+    const absent = [...parts].filter((key) => properties[key] === undefined)
+    const classOf = direction === 'answer' ? resourceOf : typedDictOf
+    const source = classOf({ name, parent, description, fields, absent })
+    this.#sources.set(name, { direction, source })
     return name
   }
 }
 
-type Field = { key: string; type: string; description: string | undefined; isRequired: boolean }
+/** The objects with declared fields in a schema: itself, its items, its alternatives. */
+function objectsOf(schema: Schema): Schema[] {
+  if (schema.anyOf !== undefined) return schema.anyOf.flatMap(objectsOf)
+  if (schema.items !== undefined) return objectsOf(schema.items)
+  return Object.keys(schema.properties ?? {}).length > 0 ? [schema] : []
+}
 
-/** The object that this one extends. A TypedDict may not change the type of an inherited key. */
+/** A key, and a value if other alternatives have the key too, which identify an alternative. */
+function caseOf(objects: readonly Schema[], index: number): string {
+  const { properties = {}, required = [] } = objects[index] ?? {}
+  const others = objects.filter((_, other) => other !== index)
+  for (const [key, { const: value, enum: values = [value] }] of Object.entries(properties)) {
+    const isTag = typeof values[0] === 'string' && values.length === 1
+    if (isTag && others.every(({ properties: own }) => own?.[key] !== undefined)) {
+      return `"${key}", "${values[0]}"`
+    }
+  }
+  const own = required.find((key) => others.every((other) => !other.properties?.[key]))
+  if (own === undefined) throw new Error('The alternatives of a response cannot be told apart.')
+  return `"${own}", None`
+}
+
+type Field = {
+  key: string
+  type: string
+  kind: string | null
+  description: string | undefined
+  isRequired: boolean
+  isInherited: boolean
+}
+
+type Declared = {
+  name: string
+  /** The class that this one extends. */
+  parent: string | undefined
+  description: string | undefined
+  fields: Field[]
+  /** Keys that an object of this class never has. */
+  absent: readonly string[]
+}
+
+/** Properties that are not fields of the API. */
+const PROPERTIES: Readonly<Record<string, string>> = {
+  SentMessage: `    @property
+    def is_held(self) -> bool:
+        """Whether the message waits for the decision of an approver."""
+        return self.hold is not None`,
+}
+
+/** A dict whose fields are attributes too. */
+function resourceOf({ name, parent = 'Resource', description, fields, absent }: Declared): string {
+  const own = fields
+    .filter(({ isInherited }) => !isInherited)
+    .map(({ key, type, description: text, isRequired }) => ({
+      key: attributeOf(key),
+      type: isRequired || /\bNone$/.test(type) ? type : `${type} | None`,
+      description: text,
+    }))
+  const missing = absent.map((key) => `    ${attributeOf(key)}: None`)
+  const nested = fields.flatMap(({ key, kind }) => (kind === null ? [] : [`"${key}": ${kind}`]))
+  return [
+    bodyOf(`class ${name}(${parent}):`, description, own),
+    ...missing,
+    ...(nested.length === 0 ? [] : ['', ...wrap(`    _nested = {${nested.join(', ')}}`)]),
+    ...(PROPERTIES[name] === undefined ? [] : ['', PROPERTIES[name]]),
+  ].join('\n')
+}
+
+const METHODS_OF_DICT = new Set(
+  'clear copy fromkeys get items keys pop popitem setdefault update values'.split(' '),
+)
+
+function attributeOf(key: string): string {
+  const name = snakeOf(key)
+  return isKeyword(name) || METHODS_OF_DICT.has(name) ? `${name}_` : name
+}
+
+/** The object that this one extends. A class may not change the type of an inherited key. */
 function extensibleBaseOf(schema: Schema): Schema | undefined {
   const base = baseOf(schema) as Schema | undefined
   const inherited = Object.entries(base?.properties ?? {})
   return inherited.every(([key, one]) => schema.properties?.[key] === one) ? base : undefined
 }
 
-type Declared = {
-  name: string
-  parent: string | undefined
-  description: string | undefined
-  fields: Field[]
-}
-
 /** At most three classes: keys that are Python keywords, required keys, and the rest. */
-function classOf({ name, parent, description, fields }: Declared): string {
+function typedDictOf({ name, parent, description, fields: all }: Declared): string {
+  const fields = all.filter(({ isInherited }) => !isInherited)
   const bases: string[] = parent === undefined ? [] : [parent]
   const parts: string[] = []
   for (const isRequired of [true, false]) {
@@ -176,7 +259,11 @@ function classOf({ name, parent, description, fields }: Declared): string {
   return [...parts, bodyOf(head, description, own)].join('\n\n\n')
 }
 
-function bodyOf(head: string, description: string | undefined, fields: Field[]): string {
+function bodyOf(
+  head: string,
+  description: string | undefined,
+  fields: readonly Pick<Field, 'key' | 'type' | 'description'>[],
+): string {
   const lines = fields.flatMap((field) => [
     ...wrap(`    ${field.key}: ${field.type}`),
     ...(field.description === undefined ? [] : docstringOf(field.description, 4)),
@@ -213,6 +300,13 @@ export function literalOf(values: readonly unknown[]): string {
 
 function unionOf(types: readonly string[]): string {
   return [...new Set(types)].join(' | ')
+}
+
+export function snakeOf(name: string): string {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase()
 }
 
 export function pascalOf(name: string): string {

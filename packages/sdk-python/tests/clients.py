@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import inspect
+import os
 import threading
 import unittest
-from typing import Any, Callable, Iterator
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from unittest import mock
 
 import mailroom
 from mailroom import Mailroom
@@ -29,13 +32,13 @@ class Blocking:
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
     def _wrap(self, value: Any) -> Any:
-        if inspect.isawaitable(value):
-            return self._wrap(self._wait(value))
         is_ours = (
             type(value).__module__.startswith("mailroom") and "_methods" in type(value).__module__
         )
         if is_ours or hasattr(value, "__aiter__") or type(value).__name__ == "AsyncMailroom":
             return Blocking(value, self._loop)
+        if inspect.isawaitable(value):
+            return self._wrap(self._wait(value))
         return value
 
     def __getattr__(self, name: str) -> Any:
@@ -63,8 +66,17 @@ class ClientTest(unittest.TestCase):
 
     is_async = False
 
-    def open(self, base_url: str, **options: Any) -> Any:
-        options = {"api_key": "mr_key", **options}
+    def open(
+        self,
+        base_url: Optional[str],
+        *,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        **options: Any,
+    ) -> Any:
+        with mock.patch.dict(os.environ, environment):
+            return self._open(base_url, {"api_key": "mr_key", **options})
+
+    def _open(self, base_url: Optional[str], options: Dict[str, Any]) -> Any:
         if not self.is_async:
             client = Mailroom(base_url, **options)
             self.addCleanup(client.close)

@@ -55,6 +55,31 @@ class Lists:
                     break
             self.assertEqual(len(peer.requests), 1)
 
+    def test_the_first_entry_needs_one_request_for_one_entry(self) -> None:
+        with GrowingPeer(250) as peer:
+            self.assertEqual(self.open(peer.base_url).pods.list().first().id, "old0")
+            self.assertEqual([seen.url for seen in peer.requests], ["/v1/pods?limit=1"])
+        with GrowingPeer(0) as peer:
+            self.assertIsNone(self.open(peer.base_url).pods.list().first())
+
+    def test_a_blocking_list_has_the_entries_of_its_first_page(self) -> None:
+        if self.is_async:
+            return
+        with GrowingPeer(250) as peer:
+            pods = self.open(peer.base_url).pods.list(limit=2)
+            self.assertEqual(([pod.id for pod in pods.data], pods.total), (["old0", "old1"], 250))
+            self.assertEqual(len(peer.requests), 1)
+
+    def test_all_entries_or_the_first_ones_can_be_had_as_a_list(self) -> None:
+        with GrowingPeer(250) as peer:
+            pods = self.open(peer.base_url).pods
+            self.assertEqual(len(pods.list().all()), 250)
+            for most, urls in ((3, 1), (150, 2), (0, 0)):
+                peer.requests.clear()
+                found = [pod.id for pod in pods.list().all(max=most)]
+                self.assertEqual(found, [f"old{index}" for index in range(most)])
+                self.assertEqual(len(peer.requests), urls)
+
     def test_a_list_that_is_shorter_than_its_total_ends(self) -> None:
         pages = [{"data": [{"id": "a"}], "total": 5}, {"data": [], "total": 5}]
         with Peer(*({"body": page} for page in pages)) as peer:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import mailroom
-from mailroom import MailroomConnectionError, MailroomError
+from mailroom import MailroomConnectionError, MailroomError, MailroomTimeoutError
 
 from .clients import both
 from .peer import HANG_UP, WAIT, Peer
@@ -151,7 +151,7 @@ class Retries:
     def test_a_request_to_a_silent_service_ends_at_its_timeout(self) -> None:
         with Peer(WAIT) as peer:
             client = self.open(peer.base_url, max_retries=0, timeout=0.1)
-            with self.assertRaisesRegex(MailroomConnectionError, "in time"):
+            with self.assertRaisesRegex(MailroomTimeoutError, "in time"):
                 client.pods.get("a")
 
     def test_where_nobody_listens_the_connection_is_the_error(self) -> None:

@@ -104,6 +104,10 @@ class Served:
         self.assertIn(b"482913", client.messages.raw(message["id"]).content)
         [thread] = client.threads.list(inbox["id"], is_read=True)
         self.assertEqual(thread["id"], message["threadId"])
+        # The newest message is the reply, but the newest received one is answered.
+        more = client.threads.reply(message.thread_id, body="One more thing.")
+        self.assertEqual((more.thread_id, more.is_held), (message.thread_id, False))
+        self.assertEqual(client.messages.get(more.id).to_addr, "ann@firm.example")
 
     @time_out(60)
     def test_what_the_service_refuses_is_an_exception_of_its_code(self) -> None:
@@ -361,9 +365,9 @@ class Pages(unittest.TestCase):
     @time_out(60)
     def test_the_first_program_of_the_page_runs(self) -> None:
         program = self.blocks("docs/python.md")[0]
-        program = program.replace("http://127.0.0.1:8080", service.base_url)
         printed = io.StringIO()
-        with mock.patch.dict(os.environ, {"MAILROOM_API_KEY": KEY}):
+        settings = {"MAILROOM_BASE_URL": service.base_url, "MAILROOM_API_KEY": KEY}
+        with mock.patch.dict(os.environ, settings):
             with contextlib.redirect_stdout(printed):
                 exec(compile(program, "docs/python.md", "exec"), {})
         self.assertIn(

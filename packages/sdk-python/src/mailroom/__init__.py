@@ -1,8 +1,8 @@
 """The client of the Mailroom API: email inboxes for software agents.
 
 `Mailroom` is blocking and needs only the standard library; `AsyncMailroom` is for asyncio and needs httpx.
-The operation `a.b` of the API is the method `b` of the namespace `a`. Arguments are in snake_case; dicts
-use the field names of the API, and their types are in `mailroom.types`.
+The operation `a.b` of the API is the method `b` of the namespace `a`. Arguments are in snake_case, and so are
+the attributes of responses, which are also dicts with the field names of the API. Types are in `mailroom.types`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import error_codes, types
-from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._core import NOT_GIVEN, DownloadedFile, Headers, NotGiven, Response, SentRequest, Upload, View
 from ._procedures import Page, reply_recipient
 from ._sync import ByteStream, EventListing, Following, Listing
 from ._version import VERSION as __version__
 from .client import Mailroom, WorkContext
 from .error_codes import *
-from .errors import MailroomConnectionError, MailroomError, WebhookVerificationError
+from .errors import (
+    MailroomConnectionError,
+    MailroomError,
+    MailroomTimeoutError,
+    WebhookVerificationError,
+)
 from .webhooks import verify_webhook
 
 if TYPE_CHECKING:
@@ -30,12 +35,16 @@ __all__ = [
     "DownloadedFile",
     "EventListing",
     "Following",
+    "Headers",
     "Listing",
     "Mailroom",
     "MailroomConnectionError",
     "MailroomError",
+    "MailroomTimeoutError",
     "NotGiven",
     "Page",
+    "Response",
+    "SentRequest",
     "Upload",
     "View",
     "WebhookVerificationError",
@@ -55,5 +64,5 @@ def __getattr__(name: str) -> Any:
     try:
         from . import async_client
     except ImportError as cause:
-        raise ImportError("AsyncMailroom needs httpx: pip install 'mailroom[async]'") from cause
+        raise ImportError("AsyncMailroom needs httpx: pip install httpx") from cause
     return getattr(async_client, name)

@@ -10,6 +10,7 @@ from typing import (
     Callable,
     Generator,
     Generic,
+    List,
     Mapping,
     Optional,
     Sequence,
@@ -24,6 +25,7 @@ from ._core import (
     Attempt,
     Call,
     DownloadedFile,
+    Headers,
     Options,
     Request,
     Step,
@@ -38,8 +40,20 @@ from ._core import (
     view_of,
 )
 from ._follow import SILENCE_SECONDS, Follower
-from ._procedures import EventPager, Page, Pager, Wanted, page_of, reply_to, until_done, waiting
-from .errors import MailroomConnectionError, MailroomError
+from ._procedures import (
+    EventPager,
+    Page,
+    Pager,
+    Wanted,
+    first_of,
+    limited,
+    page_of,
+    replying_in_thread,
+    replying_to,
+    until_done,
+    waiting,
+)
+from .errors import MailroomConnectionError, MailroomError, MailroomTimeoutError
 from .types import (
     Direction,
     Erasure,
@@ -85,7 +99,7 @@ class AsyncTransport:
 
     async def _exchange(self, request: Request) -> Answer:
         response = await self.http.send(self._built(request))
-        return Answer(response.status_code, response.headers, response.content)
+        return Answer(response.status_code, Headers(response.headers), response.content)
 
     def _built(self, request: Request) -> httpx.Request:
         headers = dict(request.headers)
@@ -108,7 +122,7 @@ class AsyncTransport:
                 body = await asyncio.wait_for(response.aread(), request.timeout)
             finally:
                 await response.aclose()
-        raise error_of(Answer(response.status_code, response.headers, body))
+        raise error_of(Answer(response.status_code, Headers(response.headers), body))
 
 
 @contextmanager
@@ -117,7 +131,7 @@ def failures() -> Generator[None, None, None]:
     try:
         yield
     except (asyncio.TimeoutError, httpx.TimeoutException) as cause:
-        raise MailroomConnectionError("The service did not respond in time.") from cause
+        raise MailroomTimeoutError("The service did not respond in time.") from cause
     except (httpx.HTTPError, httpx.StreamError, OSError) as cause:
         message = f"The service could not be reached, or its response was cut off: {cause!r}"
         raise MailroomConnectionError(message) from cause
@@ -156,7 +170,7 @@ class AsyncByteStream:
 
 
 class AsyncListing(Generic[T]):
-    """A list: `async for item in listing` reads page after page, `await listing.page()` one page.
+    """A list: `async for item in listing` reads page after page, `await listing` one page.
 
     Items added during the iteration are not repeated; removed items may cause others to be skipped.
     """
@@ -167,6 +181,25 @@ class AsyncListing(Generic[T]):
 
     async def page(self) -> Page[T]:
         return await self._transport.run(page_of(self._transport.options, self._call))
+
+    def __await__(self) -> Generator[Any, None, Page[T]]:
+        return self.page().__await__()
+
+    async def first(self) -> Optional[T]:
+        """The first entry, or None."""
+        page = await self._transport.run(page_of(self._transport.options, first_of(self._call)))
+        return page.data[0] if page.data else None
+
+    async def all(self, *, max: Optional[int] = None) -> List[T]:
+        """The entries of all pages, or the first `max`."""
+        entries: List[T] = []
+        if max is not None and max < 1:
+            return entries
+        async for entry in type(self)(self._transport, limited(self._call, max)):
+            entries.append(entry)
+            if len(entries) == max:
+                break
+        return entries
 
     async def __aiter__(self) -> AsyncIterator[T]:
         pager = self._pager()
@@ -236,9 +269,15 @@ class Namespace:
     def _events(self, id: str, **parts: Any) -> AsyncEventListing:
         return AsyncEventListing(self._transport, Call(id, **parts))
 
-    async def _reply(self, id: str, message: Mapping[str, Any], **parts: Any) -> SentMessage:
-        call = reply_to(message, Call(id, **parts))
-        return await self._transport.run(json_of(self._transport.options, call))
+    async def _reply(
+        self, id: str, message: Union[Mapping[str, Any], str], **parts: Any
+    ) -> SentMessage:
+        steps = replying_to(self._transport.options, message, Call(id, **parts))
+        return await self._transport.run(steps)
+
+    async def _reply_in_thread(self, id: str, **parts: Any) -> SentMessage:
+        steps = replying_in_thread(self._transport.options, Call(id, **parts))
+        return await self._transport.run(steps)
 
     async def _until_done(
         self, id: str, of_id: str, told: Optional[Callable[[Any], object]]

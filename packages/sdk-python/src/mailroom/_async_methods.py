@@ -372,7 +372,7 @@ class InboxesMethods(MoreOfInboxes):
     async def reply(
         self,
         inbox_id: str,
-        message: Mapping[str, Any],
+        message: Mapping[str, Any] | str,
         *,
         body: str,
         to: str | Sequence[str] | None = None,
@@ -393,7 +393,7 @@ class InboxesMethods(MoreOfInboxes):
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
-        """Reply to a message of the inbox in its thread: a send.
+        """Reply to a message of the inbox, given by itself or its id, in its thread: a send.
 
         The reply goes to the address where the sender wants replies. If the inbox was only
         copied, it goes to the address that the sender wrote to; for a message of the inbox
@@ -826,6 +826,44 @@ class ThreadsMethods(Namespace):
         """
         return await self._json("threads.releaseClaim", path={"id": thread_id},
             body={"isRead": is_read})
+
+    async def reply(
+        self,
+        thread_id: str,
+        *,
+        body: str,
+        to: str | Sequence[str] | None = None,
+        format: Literal["auto", "text", "html", "markdown"] | None = None,
+        subject: str | None = None,
+        body_html: str | None = None,
+        include_quote: bool | None = None,
+        include_signature: bool | None = None,
+        reply_to: str | None = None,
+        cc: Sequence[str] | None = None,
+        bcc: Sequence[str] | None = None,
+        reply_all: bool | None = None,
+        headers: Mapping[str, str] | None = None,
+        send_at: str | None = None,
+        attachments: Sequence[AttachmentToSend] | None = None,
+        invite: InviteToSend | None = None,
+        unsubscribe: bool | None = None,
+        is_automatic: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> SentMessage:
+        """Reply to the newest received message of a thread: a send.
+
+        If the thread has no received message, to the newest sent one. The reply goes to the
+        address where the sender wants replies. If the inbox was only copied, it goes to the
+        address that the sender wrote to; for a message of the inbox itself, to its recipient. to
+        and reply_all override this.
+        """
+        return await self._reply_in_thread("inboxes.send", path={"id": thread_id}, body={"to": to,
+            "body": body, "format": format, "subject": subject, "bodyHtml": body_html,
+            "includeQuote": include_quote, "includeSignature": include_signature,
+            "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
+            "sendAt": send_at, "attachments": attachments, "invite": invite,
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key})
 
 
 class MessagesMethods(Namespace):

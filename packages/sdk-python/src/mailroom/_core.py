@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import math
 import os
 import random
@@ -21,9 +22,12 @@ from typing import (
     Callable,
     Dict,
     Generator,
+    Iterator,
     List,
     Mapping,
     Optional,
+    Sequence,
+    Tuple,
     TypeVar,
     Union,
     cast,
@@ -31,11 +35,15 @@ from typing import (
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._operations import OPERATIONS
+from ._resource import Kind, Resource, built
 from ._version import VERSION
 from .error_codes import ERRORS
 from .errors import MailroomConnectionError, MailroomError
+from .types import Error, ErrorDetails, Event
 
 T = TypeVar("T")
+
+LOG = logging.getLogger("mailroom")
 
 
 class NotGiven:
@@ -69,6 +77,50 @@ class View:
     """The offset of the next page; None on the last page."""
 
 
+class Headers(Mapping[str, str]):
+    """Header fields, whose names are compared without case."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self._fields = {name.lower(): value for name, value in fields.items()}
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+@dataclass(frozen=True)
+class SentRequest:
+    """An attempt at a request, for `on_request`."""
+
+    operation: str
+    """The id of the operation, such as `inboxes.send`; of tools, the method of MCP."""
+    method: str
+    url: str
+    attempt: int
+    """1, and 2 and more for retries."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response of any status, for `on_response` and `with_response`."""
+
+    request: SentRequest
+    status: int
+    headers: Headers
+    seconds: float
+    """The time from the beginning of the request to the end of the response."""
+
+    @property
+    def request_id(self) -> Optional[str]:
+        """The request's id in the log of the service."""
+        return self.headers.get("x-request-id")
+
+
 @dataclass(frozen=True)
 class Options:
     base_url: str
@@ -76,6 +128,8 @@ class Options:
     timeout: Optional[float] = None
     max_retries: int = 4
     lease_token: Optional[str] = None
+    on_request: Optional[Callable[[SentRequest], object]] = None
+    on_response: Optional[Callable[[Response], object]] = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +148,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Request:
+    operation: str
     method: str
     url: str
     headers: Dict[str, str]
@@ -111,8 +166,7 @@ class Request:
 @dataclass(frozen=True)
 class Answer:
     status: int
-    headers: Mapping[str, str]
-    """The header fields, with names in lower case."""
+    headers: Headers
     body: bytes
 
 
@@ -130,6 +184,24 @@ class Pause:
 
 Step = Union[Attempt, Pause]
 Steps = Generator[Step, Any, T]
+
+class Responses:
+    """A hook that remembers the last response."""
+
+    def __init__(self, hook: Optional[Callable[[Response], object]]) -> None:
+        self._hook = hook
+        self._last: Optional[Response] = None
+
+    def __call__(self, response: Response) -> None:
+        self._last = response
+        if self._hook is not None:
+            self._hook(response)
+
+    def last(self) -> Response:
+        if self._last is None:
+            raise ValueError("with_response: the function made no request with its client.")
+        return self._last
+
 
 TIMEOUT_DEFAULT = 30.0
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
@@ -155,12 +227,26 @@ def sending(options: Options, request: Request) -> Steps[Answer]:
     while True:
         retry_after: Optional[int] = None
         failure: Union[MailroomError, MailroomConnectionError]
+        sent = SentRequest(request.operation, request.method, request.url, retries + 1)
+        if options.on_request is not None:
+            options.on_request(sent)
+        started_at = time.monotonic()
         try:
             answer: Answer = yield Attempt(request)
         except MailroomConnectionError as error:
+            LOG.debug("%s: no response to attempt %d", sent.operation, sent.attempt)
             # A POST without a response may have taken effect.
             failure, is_repeatable = error, request.is_safe
         else:
+            seconds = time.monotonic() - started_at
+            response = Response(sent, answer.status, answer.headers, seconds)
+            # Some paths contain tokens, so the log has the operation instead of the URL.
+            LOG.debug(
+                "%s: %d after %.3f s, attempt %d, request %s",
+                *(sent.operation, answer.status, seconds, sent.attempt, response.request_id),
+            )
+            if options.on_response is not None:
+                options.on_response(response)
             if 200 <= answer.status < 300:
                 return answer
             failure = error_of(answer)
@@ -205,7 +291,9 @@ def is_passing(error: BaseException) -> bool:
 
 def json_of(options: Options, call: Call) -> Steps[Any]:
     answer = yield from send(options, call)
-    return parse_json(answer.body)
+    kind = OPERATIONS[call.id].kind
+    parsed = parse_json(answer.body)
+    return parsed if kind is None else built(kind, parsed)
 
 
 def nothing_of(options: Options, call: Call) -> Steps[None]:
@@ -234,9 +322,14 @@ def view_of(options: Options, call: Call) -> Steps[View]:
 
 def parse_json(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(body, object_hook=Resource)
     except ValueError as cause:
         raise MailroomConnectionError("The response is not JSON.") from cause
+
+
+def event_of(text: Union[bytes, str]) -> Event:
+    kind = OPERATIONS["events.list"].kind
+    return built(cast(Kind, kind), json.loads(text, object_hook=Resource))
 
 
 def request_of(options: Options, call: Call) -> Request:
@@ -272,6 +365,7 @@ def request_of(options: Options, call: Call) -> Request:
     if options.timeout is None:
         timeout += length_of(body) // UPLOAD_BYTES_PER_SECOND
     return Request(
+        operation=call.id,
         method=operation.method,
         url=url_of(options.base_url, call),
         headers=headers,
@@ -341,30 +435,67 @@ def segment_of(name: str, text: str) -> str:
     return quote(text, safe="")
 
 
-def checked_base_url(base_url: str) -> str:
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"base_url: {base_url!r} must be like https://mail.example.com.")
-    return base_url.rstrip("/")
+def base_url_of(given: Optional[str]) -> str:
+    """The URL of the service. Messages do not repeat it, because it may be a key by mistake."""
+    name, url = given_or_set(given, "base_url", "MAILROOM_BASE_URL")
+    if not url:
+        raise ValueError(
+            "The URL of the service is missing: pass base_url, such as http://127.0.0.1:8080, "
+            "or set the environment variable MAILROOM_BASE_URL."
+        )
+    if not is_complete_url(url):
+        raise ValueError(f"{name} must be a complete URL, such as http://127.0.0.1:8080.")
+    if url.rstrip("/").endswith("/v1"):
+        raise ValueError(f"{name} must not end in /v1, which the client adds itself.")
+    return url.rstrip("/")
+
+
+def api_key_of(given: Optional[str]) -> str:
+    name, key = given_or_set(given, "api_key", "MAILROOM_API_KEY")
+    if not key:
+        raise ValueError(
+            "The API key is missing: pass api_key, or set the environment variable "
+            "MAILROOM_API_KEY."
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError(
+            f"{name} has a space, a line break or a character that is not ASCII. "
+            'Pass only the key, without "Bearer".'
+        )
+    return key
+
+
+def given_or_set(given: Optional[str], name: str, variable: str) -> Tuple[str, Optional[str]]:
+    """The value of an argument or of an environment variable, after its name."""
+    return (variable, os.environ.get(variable)) if given is None else (name, given)
+
+
+def is_complete_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    is_plain = url.isprintable() and not re.search(r"[\s?#]", url)
+    return is_plain and has_port and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def error_of(answer: Answer) -> MailroomError:
     try:
-        parsed: Any = json.loads(answer.body)
+        parsed: Any = json.loads(answer.body, object_hook=Resource)
     except ValueError:
         parsed = None
     body = cast(Dict[str, Any], parsed) if isinstance(parsed, dict) else {}
     code = string_of(body.get("error")) or code_of_status(answer.status)
-    details: Any = body.get("details")
     return ERRORS.get(code, MailroomError)(
         string_of(body.get("message")) or f"The service responded with {answer.status}.",
         status=answer.status,
         code=code,
         request_id=string_of(body.get("requestId")) or answer.headers.get("x-request-id"),
         fix=string_of(body.get("fix")),
-        details=details_of(details),
+        details=details_of(body.get("details")),
         retry_after=read_retry_after(answer.headers),
-        body=body,
+        body=Error(body),
     )
 
 
@@ -372,10 +503,10 @@ def string_of(value: Any) -> Optional[str]:
     return value if isinstance(value, str) else None
 
 
-def details_of(value: Any) -> List[Any]:
+def details_of(value: Any) -> List[ErrorDetails]:
     if not isinstance(value, list):
         return []
-    return [one for one in cast(List[Any], value) if is_detail(one)]
+    return [ErrorDetails(one) for one in cast(Sequence[Any], value) if is_detail(one)]
 
 
 def is_detail(value: Any) -> bool:

@@ -5,12 +5,11 @@ Uses server-sent events and reconnects when the connection breaks.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
-from ._core import Call, Options, Pause, Steps, backoff, is_passing
+from ._core import Call, Options, Pause, Steps, backoff, event_of, is_passing
 from ._procedures import page_of
 from .errors import MailroomError
 from .types import Event
@@ -139,7 +138,7 @@ class Follower:
             if sent.comment:
                 self._notice(sent.comment)
                 continue
-            event: Event = json.loads(sent.data)
+            event = event_of(sent.data)
             self._has_told = True
             self._after = event["event_id"]
             if self._is_wanted(event):

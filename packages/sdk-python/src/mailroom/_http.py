@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
-from ._core import Answer, Request
-from .errors import MailroomConnectionError
+from ._core import Answer, Headers, Request
+from .errors import MailroomConnectionError, MailroomTimeoutError
 
 IDLE_SECONDS_MAX = 20.0
 """The service closes idle connections after 30 seconds."""
@@ -129,9 +129,7 @@ class Exchange:
         self.response = response
         self.source = source
         self.status = response.status
-        self.headers: Dict[str, str] = {
-            name.lower(): value for name, value in response.getheaders()
-        }
+        self.headers = Headers(dict(response.getheaders()))
 
     def read(self) -> bytes:
         return self.response.read()
@@ -301,11 +299,10 @@ class Failures:
             return
         if self._interrupt is not None:
             self._interrupt.check()
-        raise MailroomConnectionError(
-            "The service did not respond in time."
-            if isinstance(error, TimeoutError)
-            else f"The service could not be reached, or its response was cut off: {error!r}"
-        ) from error
+        if isinstance(error, TimeoutError):
+            raise MailroomTimeoutError("The service did not respond in time.") from error
+        message = f"The service could not be reached, or its response was cut off: {error!r}"
+        raise MailroomConnectionError(message) from error
 
 
 class Proxy:

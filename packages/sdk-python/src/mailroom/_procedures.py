@@ -6,10 +6,12 @@ import math
 import re
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Set, TypeVar
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Set, TypeVar, Union
 
-from ._core import Call, Options, Pause, Steps, json_of
-from .types import Message
+from ._core import Call, Options, Pause, Steps, json_of, parse_json, send
+from ._operations import OPERATIONS
+from ._resource import Resource, built
+from .types import Message, SentMessage, Thread
 
 T = TypeVar("T")
 
@@ -18,21 +20,36 @@ COUNTED_MAX = 10_000
 """The highest total of a list without a limit."""
 
 
-@dataclass(frozen=True)
-class Page(Generic[T]):
+class Page(Resource, Generic[T]):
+    """One page of a list."""
+
     data: List[T]
     total: int
-    total_is_exact: Optional[bool] = None
+    """Entries on all pages."""
+    total_is_exact: Optional[bool]
     """In a search: False if there may be more matches than `total`."""
-    is_complete: Optional[bool] = None
+    is_complete: Optional[bool]
     """In a search or a filtered list: False if it ended before it had looked at the whole inbox."""
 
 
 def page_of(options: Options, call: Call) -> Steps[Page[Any]]:
-    answer = yield from json_of(options, call)
-    return Page(
-        answer["data"], answer["total"], answer.get("totalIsExact"), answer.get("isComplete")
-    )
+    answer = yield from send(options, call)
+    page: Page[Any] = Page(parse_json(answer.body))
+    kind = OPERATIONS[call.id].kind
+    if kind is not None:
+        page["data"] = built(kind, page.data)
+    return page
+
+
+def first_of(call: Call) -> Call:
+    return replace(call, query={**call.query, "limit": 1})
+
+
+def limited(call: Call, most: Optional[int]) -> Call:
+    """The call with pages that are no larger than needed."""
+    if most is None or most < 1 or call.query.get("limit") is not None:
+        return call
+    return replace(call, query={**call.query, "limit": min(most, PAGE_SIZE)})
 
 
 class Pager:
@@ -210,6 +227,28 @@ def reply_to(message: Mapping[str, Any], call: Call) -> Call:
     if not fields.get("to") and not fields.get("replyAll"):
         fields["to"] = reply_recipient(message)
     return replace(call, body=fields)
+
+
+def replying_to(
+    options: Options, message: Union[Mapping[str, Any], str], call: Call
+) -> Steps[SentMessage]:
+    replied: Mapping[str, Any]
+    if isinstance(message, str):
+        replied = yield from json_of(options, Call("messages.get", path={"id": message}))
+    else:
+        replied = message
+    return (yield from json_of(options, reply_to(replied, call)))
+
+
+def replying_in_thread(options: Options, call: Call) -> Steps[SentMessage]:
+    """Sends in the thread that the path of the call names."""
+    thread: Thread = yield from json_of(options, Call("threads.get", path=call.path))
+    query = {"limit": PAGE_SIZE, "offset": max(0, thread.message_count - PAGE_SIZE)}
+    newest = Call("threads.messages", path=call.path, query=query)
+    messages: List[Message] = (yield from json_of(options, newest)).data
+    received = [one for one in messages if one.direction == "inbound"]
+    reply = reply_to((received or messages)[-1], call)
+    return (yield from json_of(options, replace(reply, path={"id": thread.inbox_id})))
 
 
 ADDRESS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]+')

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from itertools import islice
 from typing import (
     Any,
     Callable,
     Generator,
     Generic,
     Iterator,
+    List,
     Mapping,
     Optional,
     Sequence,
@@ -36,7 +38,19 @@ from ._core import (
 )
 from ._follow import SILENCE_SECONDS, Follower
 from ._http import Connections, Exchange, Failures, Interrupt, Interrupted
-from ._procedures import EventPager, Page, Pager, Wanted, page_of, reply_to, until_done, waiting
+from ._procedures import (
+    EventPager,
+    Page,
+    Pager,
+    Wanted,
+    first_of,
+    limited,
+    page_of,
+    replying_in_thread,
+    replying_to,
+    until_done,
+    waiting,
+)
 from .errors import MailroomConnectionError, MailroomError
 from .types import (
     Direction,
@@ -131,9 +145,35 @@ class Listing(Generic[T]):
     def __init__(self, transport: Transport, call: Call) -> None:
         self._transport = transport
         self._call = call
+        self._first_page: Optional[Page[T]] = None
+
+    @property
+    def data(self) -> List[T]:
+        """The entries of the first page, which is read once."""
+        return self._read_once().data
+
+    @property
+    def total(self) -> int:
+        """The number of entries on all pages, as of the first page, which is read once."""
+        return self._read_once().total
+
+    def _read_once(self) -> Page[T]:
+        if self._first_page is None:
+            self._first_page = self.page()
+        return self._first_page
 
     def page(self) -> Page[T]:
         return self._transport.run(page_of(self._transport.options, self._call))
+
+    def first(self) -> Optional[T]:
+        """The first entry, or None."""
+        page = self._transport.run(page_of(self._transport.options, first_of(self._call)))
+        return page.data[0] if page.data else None
+
+    def all(self, *, max: Optional[int] = None) -> List[T]:
+        """The entries of all pages, or the first `max`."""
+        listing = type(self)(self._transport, limited(self._call, max))
+        return list(islice(listing, max))
 
     def __iter__(self) -> Iterator[T]:
         pager = self._pager()
@@ -230,9 +270,15 @@ class Namespace:
     def _events(self, id: str, **parts: Any) -> EventListing:
         return EventListing(self._transport, Call(id, **parts))
 
-    def _reply(self, id: str, message: Mapping[str, Any], **parts: Any) -> SentMessage:
-        call = reply_to(message, Call(id, **parts))
-        return self._transport.run(json_of(self._transport.options, call))
+    def _reply(
+        self, id: str, message: Union[Mapping[str, Any], str], **parts: Any
+    ) -> SentMessage:
+        steps = replying_to(self._transport.options, message, Call(id, **parts))
+        return self._transport.run(steps)
+
+    def _reply_in_thread(self, id: str, **parts: Any) -> SentMessage:
+        steps = replying_in_thread(self._transport.options, Call(id, **parts))
+        return self._transport.run(steps)
 
     def _until_done(self, id: str, of_id: str, told: Optional[Callable[[Any], object]]) -> Any:
         call = Call(id, path={"id": of_id})

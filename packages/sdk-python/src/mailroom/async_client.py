@@ -1,19 +1,21 @@
-"""The asynchronous client, for asyncio. Needs httpx: `pip install mailroom[async]`."""
+"""The asynchronous client, for asyncio. Needs httpx."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 from dataclasses import dataclass, replace
-from typing import Any, Awaitable, Callable, Dict, Optional, Sequence, Set, Union
+from typing import Any, Awaitable, Callable, Dict, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 import httpx
 
 from ._async import AsyncTransport
 from ._async_methods import Namespaces
-from ._core import NOT_GIVEN, NotGiven, Options, checked_base_url
+from ._core import NOT_GIVEN, NotGiven, Options, Response, Responses, SentRequest, api_key_of, base_url_of
 from ._work import Job, claiming, keeping, releasing
 from .types import ClaimedThread, MessageCategory
+
+T = TypeVar("T")
 
 
 class AsyncMailroom(Namespaces):
@@ -21,17 +23,20 @@ class AsyncMailroom(Namespaces):
 
     def __init__(
         self,
-        base_url: str,
-        api_key: str,
+        base_url: Optional[str] = None,
+        api_key: Optional[str] = None,
         *,
         timeout: Optional[float] = None,
         max_retries: int = 4,
         lease_token: Optional[str] = None,
+        on_request: Optional[Callable[[SentRequest], object]] = None,
+        on_response: Optional[Callable[[Response], object]] = None,
         proxy: Optional[str] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
-        url = checked_base_url(base_url)
-        options = Options(url, api_key, timeout, max_retries, lease_token)
+        url = base_url_of(base_url)
+        key = api_key_of(api_key)
+        options = Options(url, key, timeout, max_retries, lease_token, on_request, on_response)
         if url.startswith("https:") and ssl_context is None:
             ssl_context = ssl.create_default_context()
         carrier = httpx.AsyncHTTPTransport(
@@ -66,18 +71,33 @@ class AsyncMailroom(Namespaces):
         timeout: Union[float, None, NotGiven] = NOT_GIVEN,
         max_retries: Union[int, NotGiven] = NOT_GIVEN,
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
+        on_request: Union[Callable[[SentRequest], object], None, NotGiven] = NOT_GIVEN,
+        on_response: Union[Callable[[Response], object], None, NotGiven] = NOT_GIVEN,
     ) -> AsyncMailroom:
         """A client with other options, for one request or many."""
         given: Dict[str, Any] = {
             "timeout": timeout,
             "max_retries": max_retries,
             "lease_token": lease_token,
+            "on_request": on_request,
+            "on_response": on_response,
         }
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
         options = replace(self._transport.options, **changes)
         client = AsyncMailroom.__new__(AsyncMailroom)
         client._use(AsyncTransport(options, self._transport.http))
         return client
+
+    async def with_response(
+        self, call: Callable[[AsyncMailroom], Awaitable[T]]
+    ) -> Tuple[T, Response]:
+        """The result of a call, and the response that it is from.
+
+        `thread, response = await client.with_response(lambda mail: mail.threads.get(thread_id))`
+        """
+        responses = Responses(self._transport.options.on_response)
+        result = await call(self.with_options(on_response=responses))
+        return result, responses.last()
 
     def with_lease(self, lease_token: str) -> AsyncMailroom:
         """A client that sends the token of a claim, so that it may change the thread and send in it."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ssl
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple, TypeVar, Union
 
-from ._core import NOT_GIVEN, NotGiven, Options, checked_base_url
+from ._core import NOT_GIVEN, NotGiven, Options, Response, Responses, SentRequest, api_key_of, base_url_of
 from ._http import Connections, Interrupt, Interrupted
 from ._sync import Transport
 from ._sync_methods import Namespaces
 from ._work import Job, claiming, keeping, releasing
 from .types import ClaimedThread, MessageCategory
+
+T = TypeVar("T")
 
 
 class Mailroom(Namespaces):
@@ -22,25 +24,31 @@ class Mailroom(Namespaces):
     there is no response. Requests that cannot take effect twice are retried first, up to `max_retries`
     times (default 4, 0 for none).
 
-    `base_url` is the URL of the service, such as `https://mail.example.com`; `api_key` an account's key, or
-    the operator's token for `admin` and `service.metrics`. `timeout` is the limit of one attempt including
+    `base_url` is the URL of the service, such as `https://mail.example.com`, by default MAILROOM_BASE_URL in the
+    environment; `api_key` an account's key, by default MAILROOM_API_KEY, or the operator's token for `admin`
+    and `service.metrics`. `timeout` is the limit of one attempt including
     its complete response in seconds, by default 30 plus one for each 256 KiB of its body. `proxy` is the URL
-    of an HTTP proxy; environment variables are not read. `ssl_context` replaces the default one.
+    of an HTTP proxy; it is not read from the environment. `ssl_context` replaces the default one.
+    `on_request` and `on_response` are called for each attempt of a request, except streams. The logger
+    `mailroom` reports attempts at level DEBUG, without URLs and keys.
     """
 
     def __init__(
         self,
-        base_url: str,
-        api_key: str,
+        base_url: Optional[str] = None,
+        api_key: Optional[str] = None,
         *,
         timeout: Optional[float] = None,
         max_retries: int = 4,
         lease_token: Optional[str] = None,
+        on_request: Optional[Callable[[SentRequest], object]] = None,
+        on_response: Optional[Callable[[Response], object]] = None,
         proxy: Optional[str] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
-        url = checked_base_url(base_url)
-        options = Options(url, api_key, timeout, max_retries, lease_token)
+        url = base_url_of(base_url)
+        key = api_key_of(api_key)
+        options = Options(url, key, timeout, max_retries, lease_token, on_request, on_response)
         self._use(Transport(options, Connections(url, proxy, ssl_context)))
 
     def _use(self, transport: Transport) -> None:
@@ -63,6 +71,8 @@ class Mailroom(Namespaces):
         timeout: Union[float, None, NotGiven] = NOT_GIVEN,
         max_retries: Union[int, NotGiven] = NOT_GIVEN,
         lease_token: Union[str, None, NotGiven] = NOT_GIVEN,
+        on_request: Union[Callable[[SentRequest], object], None, NotGiven] = NOT_GIVEN,
+        on_response: Union[Callable[[Response], object], None, NotGiven] = NOT_GIVEN,
     ) -> Mailroom:
         """A client with other options, for one request or many.
 
@@ -72,12 +82,23 @@ class Mailroom(Namespaces):
             "timeout": timeout,
             "max_retries": max_retries,
             "lease_token": lease_token,
+            "on_request": on_request,
+            "on_response": on_response,
         }
         changes = {name: value for name, value in given.items() if not isinstance(value, NotGiven)}
         options = replace(self._transport.options, **changes)
         client = Mailroom.__new__(Mailroom)
         client._use(Transport(options, self._transport.connections))
         return client
+
+    def with_response(self, call: Callable[[Mailroom], T]) -> Tuple[T, Response]:
+        """The result of a call, and the response that it is from.
+
+        `thread, response = client.with_response(lambda mail: mail.threads.get(thread_id))`
+        """
+        responses = Responses(self._transport.options.on_response)
+        result = call(self.with_options(on_response=responses))
+        return result, responses.last()
 
     def with_lease(self, lease_token: str) -> Mailroom:
         """A client that sends the token of a claim, so that it may change the thread and send in it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Optional
+
+from .types import Error, ErrorDetails
 
 
 class MailroomError(Exception):
@@ -19,11 +21,11 @@ class MailroomError(Exception):
     """The request's id in the log of the service; None if a gateway responded."""
     fix: Optional[str]
     """What to do next, in one sentence."""
-    details: List[Dict[str, str]]
+    details: List[ErrorDetails]
     """The invalid fields, each with `path` and `message`."""
     retry_after: Optional[int]
     """Whole seconds after which a retry may succeed."""
-    body: Mapping[str, Any]
+    body: Error
     """The complete error body, with the additional fields of some codes."""
 
     def __init__(
@@ -34,9 +36,9 @@ class MailroomError(Exception):
         code: str,
         request_id: Optional[str] = None,
         fix: Optional[str] = None,
-        details: Optional[List[Dict[str, str]]] = None,
+        details: Optional[List[ErrorDetails]] = None,
         retry_after: Optional[int] = None,
-        body: Optional[Mapping[str, Any]] = None,
+        body: Optional[Error] = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -46,10 +48,10 @@ class MailroomError(Exception):
         self.fix = fix
         self.details = details or []
         self.retry_after = retry_after
-        self.body = body or {}
+        self.body = body or Error()
 
     def __str__(self) -> str:
-        named = "".join(f" {one['path']}: {one['message']}." for one in self.details)
+        named = "".join(f" {one.path}: {one.message}." for one in self.details)
         asked = f", request {self.request_id}" if self.request_id else ""
         return f"{self.message}{named} ({self.status} {self.code}{asked})"
 
@@ -65,6 +67,10 @@ def _restore(kind: Any, message: str, fields: Dict[str, Any]) -> MailroomError:
 
 class MailroomConnectionError(Exception):
     """There was no response, or the response cannot be parsed; `__cause__` has the reason."""
+
+
+class MailroomTimeoutError(MailroomConnectionError):
+    """The response was not complete within the timeout."""
 
 
 class WebhookVerificationError(Exception):

@@ -148,6 +148,7 @@ class _Endpoint:
     def request(self, method: str, params: Mapping[str, Any], *, is_safe: bool) -> Dict[str, Any]:
         options = self._transport.options
         request = Request(
+            operation=method,
             method="POST",
             url=self._url,
             headers={

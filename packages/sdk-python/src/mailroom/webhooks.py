@@ -6,12 +6,12 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 import re
 import time
 from dataclasses import dataclass
 from typing import Any, Iterable, List, Optional, Protocol, Sequence, Tuple, Union, cast
 
+from ._core import event_of
 from .errors import WebhookVerificationError
 from .types import Event
 
@@ -52,7 +52,7 @@ def verify_webhook(
         message = "No signature of the request was made with this secret."
         raise WebhookVerificationError("wrong_signature", message)
     try:
-        return json.loads(body)
+        return event_of(body)
     except (ValueError, RecursionError):
         raise WebhookVerificationError("not_json", "The body is not JSON.") from None
 
