@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { CapturedMessage, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
+import type { CapturedMessage, Draft, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
 import { receivedFrom } from '@mailroom/server/test/scenarios/deliver.ts'
 import { opened, prepared } from '@mailroom/server/test/world.ts'
 import { CliWorld } from '#test/cli-world.ts'
@@ -189,6 +189,36 @@ test('a reply goes to the author of the newest received message, also after a no
   await world.client.inboxes.send(inbox.id, { to: 'bob@far.example', body: 'A note.', threadId })
   const sent = await world.json<SentMessage>('reply', threadId, '--text', 'Fine.')
   assert.equal((await world.client.messages.get(sent.messageId)).toAddr, 'ann@sender.example')
+})
+
+test('Markdown is sent with HTML made from it, and the signature of the inbox unless told not to', async () => {
+  const own = await world.client.inboxes.create()
+  await world.good('inbox', 'update', own.id, '--signature', '**Ann**')
+  const args = ['--to', 'bob@far.example', '--text', '*Hello*', '--markdown']
+  const mail = ['send', '--inbox', own.address, '--subject', 'Marked', ...args]
+  const bodiesOf = async ({ messageId }: SentMessage) => {
+    const { bodyText, bodyHtml } = await world.client.messages.get(messageId)
+    return { bodyText, bodyHtml }
+  }
+  const signed = await world.json<SentMessage>(...mail)
+  const { bodyText, bodyHtml } = await bodiesOf(signed)
+  assert.equal(bodyText, '*Hello*\n\n-- \n**Ann**')
+  assert.match(bodyHtml, /<em>Hello<\/em>[\s\S]+<strong>Ann<\/strong>/)
+  const unsigned = await world.json<SentMessage>(...mail, '--no-signature')
+  assert.equal((await bodiesOf(unsigned)).bodyText, '*Hello*')
+  const forwarded = await world.json<SentMessage>('forward', signed.messageId, ...args)
+  assert.match((await bodiesOf(forwarded)).bodyHtml, /^<div [^>]+><p [^>]+><em>Hello<\/em>/)
+  const draft = await world.json<Draft>(
+    'drafts',
+    'create',
+    '--inbox',
+    own.id,
+    '--markdown',
+    '--no-signature',
+  )
+  assert.deepEqual([draft.format, draft.includeSignature], ['markdown', false])
+  const both = await world.run([...mail, '--html', '<p>Hello</p>'])
+  assert.match(both.stderr, /bodyHtml.+cannot be used with the format markdown/)
 })
 
 test('the text comes from standard input, and nothing is sent without a text', async () => {

@@ -97,6 +97,29 @@ onEachTransport('a draft', (open, connect) => {
     assert.match(await tools.refusal('send_draft', { draft_id: one }), /No draft drf_/)
   })
 
+  test('is Markdown unless it has HTML of its own, as is all other mail', LIMIT, async () => {
+    const formatOf = async (draft_id: string) => (await world.client.drafts.get(draft_id)).format
+    const to = 'ann@firm.example'
+    const draft_id = draftIn(await tools.call('save_draft', { to, subject: 'S', body: '**a**' }))
+    assert.equal(await formatOf(draft_id), 'markdown')
+    await tools.call('save_draft', { draft_id, body: 'a', html: '<p>a</p>' })
+    assert.equal(await formatOf(draft_id), 'auto')
+    await tools.call('save_draft', { draft_id, body: 'b' })
+    assert.equal(await formatOf(draft_id), 'auto')
+    await tools.call('save_draft', { draft_id, body: '**b**', clear: ['html'] })
+    const sent = [
+      await tools.call('send_draft', { draft_id }),
+      await tools.call('send_mail', { to, subject: 'S', body: '**b**' }),
+    ]
+    const message_id = idIn(sent[0] ?? '', /message (msg_\w+)/)
+    sent.push(await tools.call('forward', { message_id, to, body: '**b**' }))
+    for (const text of sent) {
+      const { bodyText, bodyHtml } = await world.client.messages.get(idIn(text, /(msg_\w+)/))
+      assert.match(bodyText, /^\*\*b\*\*/)
+      assert.match(bodyHtml, /<strong>b<\/strong>/)
+    }
+  })
+
   test('with mistakes is refused in words that say what to do', LIMIT, async () => {
     const empty = draftIn(await tools.call('save_draft'))
     assert.match(await tools.refusal('send_draft', { draft_id: empty }), /"body" is required/)

@@ -25,6 +25,8 @@ export const TO = 'The recipient or a list of recipients, each as an address or 
 export const subjectText = z.string().min(1).max(SUBJECT_LENGTH_MAX)
 export const bodyText = z.string().max(BODY_LENGTH_MAX)
 export const htmlText = z.string().max(HTML_LENGTH_MAX)
+export const BODY = 'The text, in Markdown without HTML.'
+export const HTML = 'HTML of your own; body is then its plain text, without Markdown.'
 export const sendTime = z.iso.datetime({ offset: true })
 
 export const files = z
@@ -72,8 +74,8 @@ export const copiesShape = {
 }
 
 export const contentShape = {
-  body: bodyText.min(1).describe('The text, plain or HTML.'),
-  html: htmlText.optional().describe('Only if the HTML differs from body.'),
+  body: bodyText.min(1).describe(BODY),
+  html: htmlText.optional().describe(HTML),
   ...copiesShape,
   send_at: sendTime
     .optional()
@@ -87,6 +89,8 @@ export const contentShape = {
     .optional()
     .describe('Makes the mail an invitation to an event for those in to and cc.'),
 }
+
+export const MARKDOWN = { format: 'markdown' } as const
 
 export type Content = z.output<z.ZodObject<typeof contentShape>>
 
@@ -102,7 +106,7 @@ export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
   const { body, html, send_at: sendAt, is_automatic, attachments, invite: event } = content
   return {
     body,
-    ...(html === undefined ? {} : { bodyHtml: html }),
+    ...(html === undefined ? MARKDOWN : { bodyHtml: html }),
     ...copiesOf(content),
     ...(sendAt === undefined ? {} : { sendAt }),
     ...(is_automatic === true ? { isAutomatic: true } : {}),

@@ -9,13 +9,16 @@ import { isNotFound, orElse, ToolProblem } from '#problem.ts'
 import { sendDraftOnce } from '#send-once.ts'
 import {
   addresses,
+  BODY,
   bodyText,
   copiesShape,
   fileOf,
   files,
   HELD,
+  HTML,
   htmlText,
   listed,
+  MARKDOWN,
   sendTime,
   subjectText,
   TO,
@@ -49,8 +52,8 @@ const version = z
 const fieldsShape = {
   to: addresses.optional().describe(TO),
   subject: subjectText.optional().describe('The subject; not for a reply.'),
-  body: bodyText.min(1).optional().describe('The text, plain or HTML.'),
-  html: htmlText.min(1).optional().describe('Only if the HTML differs from body.'),
+  body: bodyText.min(1).optional().describe(BODY),
+  html: htmlText.min(1).optional().describe(HTML),
   ...copiesShape,
   send_at: sendTime
     .optional()
@@ -184,7 +187,11 @@ async function create(given: Given, attachments: Files, call: Call): Promise<Dra
     throw new ToolProblem('version, remove_files and clear are only for a draft_id.')
   }
   const { access, signal } = call
-  const fields = { ...fieldsOf(given), ...(attachments.length > 0 && { attachments }) }
+  const fields = {
+    ...fieldsOf(given),
+    ...formatOf(given, false),
+    ...(attachments.length > 0 && { attachments }),
+  }
   const { thread_id: threadId, reply_all: replyAll = false } = given
   if (threadId === undefined) {
     const { id: inboxId } = await access.inbox(given.inbox)
@@ -215,6 +222,7 @@ async function change(
   const { reply_all: replyAll } = given
   const fields = {
     ...fieldsOf(given),
+    ...formatOf(given, draft.bodyHtml !== null),
     ...Object.fromEntries((given.clear ?? []).map((name) => [FIELDS[name], null])),
     ...(replyAll === undefined ? {} : { replyAll }),
   }
@@ -246,6 +254,13 @@ function fieldsOf({ to, subject, body, html: bodyHtml, cc, bcc, send_at: sendAt 
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as Partial<typeof given>
+}
+
+/** A new body is Markdown, unless the draft has HTML of its own. */
+function formatOf({ body, html, clear = [] }: Given, hadHtml: boolean) {
+  if (html !== undefined) return { format: 'auto' } as const
+  const hasHtml = hadHtml && !clear.includes('html')
+  return body === undefined || hasHtml ? {} : MARKDOWN
 }
 
 function matching(wanted: string | undefined): string | undefined {

@@ -16,6 +16,7 @@ import {
   copiesShape,
   HELD,
   listed,
+  MARKDOWN,
   subjectText,
   TO,
 } from './content.ts'
@@ -185,7 +186,7 @@ export const forward = defineTool({
     message_id: id('The id of the message to forward (msg_…).'),
     to: addresses.describe(TO),
     ...copiesShape,
-    body: bodyText.optional().describe('Text before the forwarded message.'),
+    body: bodyText.optional().describe('Text before the forwarded message, in Markdown.'),
     include_attachments: z.boolean().default(true).describe('Whether to attach its files.'),
     lease_token: leaseToken.optional(),
   },
@@ -195,7 +196,7 @@ export const forward = defineTool({
   async run({ message_id: messageId, to, include_attachments, body, ...copies }, call) {
     const { access, signal } = call
     await access.message(messageId)
-    const fields = { to, ...(body === undefined ? {} : { body }), ...copiesOf(copies) }
+    const fields = { to, ...(body === undefined ? {} : { body, ...MARKDOWN }), ...copiesOf(copies) }
     const forwarded = { ...fields, includeAttachments: include_attachments }
     const outcome = await forwardOnce(access, { messageId, forwarded, signal })
     return tellSent(outcome, JSON.stringify(oneLine(listed(to))), access)

@@ -18,6 +18,8 @@ type TextOptions = {
   readonly text?: string
   readonly html?: string
   readonly file?: string
+  readonly format?: MessageToSend['format']
+  readonly signature: boolean
 }
 
 type OnceOptions = CommonOptions & { readonly idempotencyKey?: string }
@@ -82,12 +84,15 @@ export async function replyToThread(threadId: string, options: ReplyOptions): Pr
 
 export async function forwardMail(messageId: string, options: ForwardOptions): Promise<void> {
   const session = await openSession(options)
-  const { body, bodyHtml } = await readText(options)
+  const { body, bodyHtml, format, includeSignature } = await readText(options)
   if (bodyHtml !== undefined) {
     throw new Failure('usage', 'The text is given twice.', 'Give --text or --html.')
   }
   const { to, cc, bcc, automatic: isAutomatic, attachments: includeAttachments } = options
-  const forward = { to, cc, bcc, body, includeAttachments, isAutomatic }
+  const forward = {
+    ...{ to, cc, bcc, body, format, includeSignature },
+    ...{ includeAttachments, isAutomatic },
+  }
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
 }
@@ -170,7 +175,7 @@ type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
   const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, automatic, invite } = options
-  const { body, bodyHtml } = await readText(options)
+  const { body, ...text } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
     throw new Failure('usage', 'There is nothing to send.', fix)
@@ -178,7 +183,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
   const attachments = await readAttachments(attach)
   return {
     body,
-    bodyHtml,
+    ...text,
     cc,
     bcc,
     replyTo: wanted,
@@ -190,10 +195,15 @@ async function readContent(options: ContentOptions): Promise<Content> {
   }
 }
 
-async function readText({ text, html, file }: TextOptions) {
+async function readText({ text, html, file, format, signature }: TextOptions) {
   if (file !== undefined && (text !== undefined || html !== undefined)) {
     throw new Failure('usage', 'The text is given twice.', 'Give --file, or --text and --html.')
   }
   const read = file === undefined ? undefined : (await readPathOrInput(file)).toString('utf8')
-  return { body: text ?? html ?? read, bodyHtml: text === undefined ? undefined : html }
+  return {
+    body: text ?? html ?? read,
+    bodyHtml: text === undefined ? undefined : html,
+    format,
+    includeSignature: signature ? undefined : false,
+  }
 }

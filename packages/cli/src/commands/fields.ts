@@ -69,6 +69,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   is_read: 'read',
   isAutomatic: 'automatic',
   includeQuote: 'quote',
+  includeSignature: 'signature',
   subdomainsEnabled: 'subdomains',
   eventTypes: 'events',
   event_types: 'events',

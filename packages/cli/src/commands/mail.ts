@@ -154,6 +154,14 @@ function addTextOptions(command: Command): void {
     .option('--text <text>', 'The text of the message.')
     .option('--html <html>', 'The HTML of the message, with or without --text.')
     .option('--file <path>', 'Read the text or HTML from a file; "-" reads standard input.')
+  addFieldOption(command, fieldOf('inboxes.send', 'format'))
+  addMarkdownOption(command)
+  command.option('--no-signature', 'Leave out the signature of the inbox.')
+}
+
+function addMarkdownOption(command: Command): void {
+  const option = new Option('--markdown', 'An alias of --format markdown.')
+  command.addOption(option.implies({ format: 'markdown' }))
 }
 
 function addCopyOptions(command: Command): void {
@@ -165,9 +173,9 @@ function addCopyOptions(command: Command): void {
 
 function addDraftCommands(drafts: Command): void {
   for (const name of ['create', 'update']) {
-    drafts.commands
-      .find((command) => command.name() === name)
-      ?.option('--file <path>', 'Read the text or HTML from a file; "-" reads standard input.')
+    const command = drafts.commands.find((one) => one.name() === name)
+    command?.option('--file <path>', 'Read the text or HTML from a file; "-" reads standard input.')
+    if (command !== undefined) addMarkdownOption(command)
   }
   const attach = describeBy(drafts.command('attach'), 'drafts.addAttachment')
     .argument('<draft>', fieldOf('drafts.addAttachment', 'id').sentence)

@@ -11,6 +11,8 @@ const sending = {
   sendAt: 'Send it later, 1 minute to 90 days ahead; "mailroom messages cancel" cancels it.',
   headers: 'An additional header field, X-… or List-…, as "Name: value". Can be repeated.',
   attachments: 'Attach a file, or several. Up to about 18 MiB in total.',
+  format:
+    'What the text is. auto detects HTML; markdown sends the text as written, with HTML made from it.',
   isAutomatic: 'Mark it as sent by a program, so that other programs do not answer it.',
   invite: 'Send an invitation: a JSON object with start, end, location and so on.',
   unsubscribe: 'Add an unsubscribe link. Only for a single recipient.',
@@ -23,6 +25,7 @@ const draft = {
   subject: 'The subject. A reply has the subject of its thread instead.',
   threadId: 'Reply in this thread.',
   includeQuote: 'Quote the message that a reply answers.',
+  includeSignature: 'Add the signature of the inbox.',
   replyAll: 'Send a reply to the other recipients too.',
   clientId: 'An id of your choice, unique among the drafts of the inbox.',
 } as const
@@ -39,6 +42,7 @@ const inbox = {
   retentionDays: 'Delete messages this long after they arrive.',
   expiresAt: 'Delete the inbox with all its mail at this time.',
   undoSeconds: 'Delay every send by this long, so that it can be cancelled.',
+  signature: 'Markdown that is added below the text of what the inbox sends.',
   metadata: 'A value of your own, as key=value. Can be repeated.',
 } as const
 
