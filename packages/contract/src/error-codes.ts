@@ -247,6 +247,11 @@ export const errorCodes = {
     sentence: 'The account has reached its limit of active API keys.',
     fix: 'Revoke an unused key with DELETE /v1/api-keys/{id}. This limit cannot be changed.',
   },
+  connection_client_limit_reached: {
+    status: 422,
+    sentence: 'The account has reached its limit of OAuth clients.',
+    fix: 'Delete an unused client with DELETE /v1/connections/clients/{id}. This limit cannot be changed.',
+  },
   draft_limit_reached: {
     status: 422,
     sentence: 'The inbox has reached its limit of drafts, or the draft its limit of files.',

@@ -4,6 +4,7 @@ import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
 import { Approver, NewApprover } from './approvers.ts'
 import { Claim, ClaimedThread, RenewedClaim } from './claims.ts'
+import { Connection, ConnectionClient, ConnectionStep } from './connections.ts'
 import { Domain, DomainRecord } from './domains.ts'
 import { CreateDraft, Draft } from './drafts.ts'
 import { CreateErasure, Erasure } from './erasures.ts'
@@ -103,6 +104,9 @@ export const components: Readonly<Record<string, TSchema>> = {
   ChangedInbox,
   Claim,
   ClaimedThread,
+  Connection,
+  ConnectionClient,
+  ConnectionStep,
   Delivery,
   Domain,
   DomainRecord,

@@ -20,6 +20,7 @@ export const tags = {
   Webhooks: 'URLs that receive events.',
   Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
   'API keys': 'Credentials of the account.',
+  Connections: 'Assistants that a person connected to the MCP endpoint by OAuth.',
   Approvers: 'People who decide about held mail.',
   Reviews: 'Mail that a policy holds until an approver decides.',
   Account: 'The account of the key.',

@@ -5,6 +5,7 @@ import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { approverOperations } from './approvers.ts'
 import { claimOperations } from './claims.ts'
+import { connectionOperations } from './connections.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
 import { erasureOperations } from './erasures.ts'
@@ -53,6 +54,7 @@ const operations = {
   ...webhookOperations,
   ...sandboxOperations,
   ...apiKeyOperations,
+  ...connectionOperations,
   ...approverOperations,
   ...reviewOperations,
   ...sessionOperations,

@@ -69,6 +69,20 @@ export type ThreadState = (typeof threadStates)[number]
 /** Whether a message is shown with remote images. */
 export const imageModes = ['block', 'show'] as const
 
+/** What a connection of an assistant may do (OAuth scopes). */
+export const connectionScopes = ['mail:read', 'mail:draft', 'mail:send', 'mail:organise'] as const
+export type ConnectionScope = (typeof connectionScopes)[number]
+
+/** The steps in which an assistant connects, in their order. */
+export const connectionSteps = [
+  'discovery',
+  'registration',
+  'authorization',
+  'token',
+  'call',
+] as const
+export type ConnectionStepName = (typeof connectionSteps)[number]
+
 /** How the header names an inbox: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 

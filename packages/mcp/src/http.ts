@@ -3,7 +3,8 @@
 
 import { Mailroom } from '@mailroom/sdk'
 import { Access } from '@mailroom/tools/access.ts'
-import type { Restriction } from '@mailroom/tools/restriction.ts'
+import { allTools } from '@mailroom/tools/all-tools.ts'
+import type { Restriction, Scope } from '@mailroom/tools/restriction.ts'
 import {
   createMcpHandler,
   localhostAllowedOrigins,
@@ -32,6 +33,8 @@ export type McpCaller = {
 }
 
 export type McpEndpoint = {
+  /** Scopes of the tools that the message calls, except the granted ones. */
+  missingScopes(message: unknown, granted: readonly Scope[]): readonly Scope[]
   /** Aborting the request's signal aborts its tools. `message` is its parsed body. */
   answer(request: Request, message: unknown, caller: McpCaller): Promise<Response>
 }
@@ -59,6 +62,7 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   // The Host header is not used: after DNS rebinding it is the attacker's name.
   const origins = [...localhostAllowedOrigins(), hostname]
   return {
+    missingScopes,
     async answer(request, message, caller) {
       const foreign = originValidationResponse(request, origins)
       if (foreign !== undefined) return foreign
@@ -68,6 +72,15 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       })
     },
   }
+}
+
+function missingScopes(message: unknown, granted: readonly Scope[]): readonly Scope[] {
+  const called = [message].flat().map((one) => {
+    const { method, params } = Object(one) as { method?: unknown; params?: unknown }
+    return method === 'tools/call' ? (Object(params) as { name?: unknown }).name : undefined
+  })
+  const needed = allTools.filter(({ name }) => called.includes(name)).map(({ scope }) => scope)
+  return [...new Set(needed)].filter((scope) => !granted.includes(scope))
 }
 
 function callerOf(extra: Record<string, unknown> | undefined): McpCaller {

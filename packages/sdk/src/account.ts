@@ -29,6 +29,29 @@ export function apiKeys(api: Api) {
   }
 }
 
+/** Assistants that a person connected to the MCP endpoint by OAuth. */
+export function connections(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'connections.list'> = {}) =>
+      api.list('connections.list', {}, options),
+    /** Its tokens stop working immediately. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'connections.delete', path: { id }, options }),
+    /** The steps of sign-ins of the last seven days, newest first. */
+    listSteps: (options: ListOptions<'connections.listSteps'> = {}) =>
+      api.list('connections.listSteps', {}, options),
+    /** Only for assistants that ask for a client id. */
+    createClient: (body: BodyOf<'connections.createClient'>, options?: RequestOptions) =>
+      api.call({ id: 'connections.createClient', body, options }),
+    listClients: (options: ListOptions<'connections.listClients'> = {}) =>
+      api.list('connections.listClients', {}, options),
+    /** Revokes its connections. */
+    deleteClient: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'connections.deleteClient', path: { id }, options }),
+  }
+}
+
 /** For browsers: the session is a cookie, which only pages of the service may use. */
 export function session(api: Api) {
   return {

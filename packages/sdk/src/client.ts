@@ -1,7 +1,17 @@
 // The client of the Mailroom API: a namespace for each resource and a method for each operation,
 // typed by the contract. Runs wherever there is fetch.
 
-import { account, admin, apiKeys, pairing, service, session, stats, usage } from './account.ts'
+import {
+  account,
+  admin,
+  apiKeys,
+  connections,
+  pairing,
+  service,
+  session,
+  stats,
+  usage,
+} from './account.ts'
 import { Api } from './api.ts'
 import {
   approvers,
@@ -30,6 +40,11 @@ export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/account
 export type { ApiKey, NewApiKey } from '@mailroom/contract/api-keys.ts'
 export type { Approver, NewApprover } from '@mailroom/contract/approvers.ts'
 export type { Claim, ClaimedThread, RenewedClaim } from '@mailroom/contract/claims.ts'
+export type {
+  Connection,
+  ConnectionClient,
+  ConnectionStep,
+} from '@mailroom/contract/connections.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
 export type { Erasure } from '@mailroom/contract/erasures.ts'
@@ -127,6 +142,7 @@ export class Mailroom {
   readonly sandbox: ReturnType<typeof sandbox>
   readonly account: ReturnType<typeof account>
   readonly apiKeys: ReturnType<typeof apiKeys>
+  readonly connections: ReturnType<typeof connections>
   readonly approvers: ReturnType<typeof approvers>
   readonly reviews: ReturnType<typeof reviews>
   readonly session: ReturnType<typeof session>
@@ -161,6 +177,7 @@ export class Mailroom {
     this.sandbox = sandbox(api)
     this.account = account(api)
     this.apiKeys = apiKeys(api)
+    this.connections = connections(api)
     this.approvers = approvers(api)
     this.reviews = reviews(api)
     this.session = session(api)

@@ -392,6 +392,45 @@ export const accountGroups: readonly Group[] = [
     ],
   },
   {
+    name: 'connections',
+    summary: 'Assistants that are connected by OAuth.',
+    commands: [
+      {
+        name: 'list',
+        operation: 'connections.list',
+        shown: list('id clientName scopes createdAt lastUsedAt expiresAt', 'createdAt expiresAt'),
+      },
+      {
+        name: 'delete',
+        operation: 'connections.delete',
+        ...gone('{} is revoked.'),
+        alias: 'revoke',
+        arguments: { id: 'connection' },
+      },
+      {
+        name: 'steps',
+        operation: 'connections.listSteps',
+        shown: list('occurredAt step isOk error clientName userAgent', 'userAgent'),
+      },
+      {
+        name: 'clients',
+        operation: 'connections.listClients',
+        shown: list('id name redirectUris createdAt', 'createdAt'),
+      },
+      {
+        name: 'create-client',
+        operation: 'connections.createClient',
+        arguments: { name: 'name' },
+      },
+      {
+        name: 'delete-client',
+        operation: 'connections.deleteClient',
+        ...gone('{} is deleted.'),
+        arguments: { id: 'client' },
+      },
+    ],
+  },
+  {
     name: 'keys',
     summary: 'API keys of the account.',
     commands: [

@@ -207,6 +207,20 @@ export const accountTexts: Texts = {
   'approvers.delete': {
     about: 'Delete an approver. Only "mailroom admin approver delete" can delete the last one.',
   },
+  'connections.list': { about: 'List connected assistants, newest first.' },
+  'connections.delete': { about: 'Revoke a connection. Its tokens stop working immediately.' },
+  'connections.listSteps': {
+    about: 'List the steps of sign-ins of the last seven days, newest first.',
+  },
+  'connections.listClients': { about: 'List OAuth clients that were created for assistants.' },
+  'connections.createClient': {
+    about: 'Create an OAuth client, for an assistant that asks for a client id.',
+    fields: {
+      name: 'The name that the consent page shows.',
+      redirectUris: 'Where sign-ins may return to.',
+    },
+  },
+  'connections.deleteClient': { about: 'Delete an OAuth client and its connections.' },
   'apiKeys.create': {
     about: 'Create an API key. The key is shown once.',
     fields: { name: 'A name for people.' },

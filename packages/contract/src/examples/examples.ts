@@ -2,6 +2,7 @@
 
 import type { DescribedOperationId } from '#operations.ts'
 import { accountExamples } from './accounts.ts'
+import { connectionExamples } from './connections.ts'
 import { consoleExamples } from './console.ts'
 import { domainExamples } from './domains.ts'
 import { draftExamples } from './drafts.ts'
@@ -21,6 +22,7 @@ import { webhookExamples } from './webhooks.ts'
 
 const examples: Examples = {
   ...accountExamples,
+  ...connectionExamples,
   ...consoleExamples,
   ...domainExamples,
   ...draftExamples,

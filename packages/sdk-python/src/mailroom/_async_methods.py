@@ -28,6 +28,9 @@ from .types import (
     CapturedMessage,
     ChangedInbox,
     Claim,
+    Connection,
+    ConnectionClient,
+    ConnectionStep,
     Delivery,
     Direction,
     Domain,
@@ -2066,6 +2069,79 @@ class ApiKeysMethods(Namespace):
         await self._nothing("apiKeys.delete", path={"id": api_key_id})
 
 
+class ConnectionsMethods(Namespace):
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> AsyncListing[Connection]:
+        """List connections.
+
+        Newest first. Connections that have expired, or whose key was revoked, are not listed.
+        """
+        return self._list("connections.list", query={"limit": limit, "offset": offset})
+
+    async def delete(
+        self,
+        connection_id: str,
+    ) -> None:
+        """Revoke a connection.
+
+        Its tokens stop working immediately.
+        """
+        await self._nothing("connections.delete", path={"id": connection_id})
+
+    def list_steps(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> AsyncListing[ConnectionStep]:
+        """List the steps of sign-ins.
+
+        The steps of the last seven days, newest first, to see where the sign-in of an assistant
+        ended. Steps before a person has signed in belong to no account: every account sees them,
+        without the client.
+        """
+        return self._list("connections.listSteps", query={"limit": limit, "offset": offset})
+
+    async def create_client(
+        self,
+        *,
+        name: str,
+        redirect_uris: Sequence[str],
+    ) -> ConnectionClient:
+        """Create an OAuth client.
+
+        Only for assistants that ask for a client id: the others register themselves or have a
+        metadata document.
+
+        Specific error codes: connection_client_limit_reached.
+        """
+        return await self._json("connections.createClient", body={"name": name,
+            "redirectUris": redirect_uris})
+
+    def list_clients(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> AsyncListing[ConnectionClient]:
+        """List created OAuth clients."""
+        return self._list("connections.listClients", query={"limit": limit, "offset": offset})
+
+    async def delete_client(
+        self,
+        client_id: str,
+    ) -> None:
+        """Delete an OAuth client.
+
+        Its connections are revoked.
+        """
+        await self._nothing("connections.deleteClient", path={"id": client_id})
+
+
 class ApproversMethods(Namespace):
     async def create(
         self,
@@ -2550,6 +2626,7 @@ class Namespaces:
         self.webhooks = WebhooksMethods(transport)
         self.sandbox = SandboxMethods(transport)
         self.api_keys = ApiKeysMethods(transport)
+        self.connections = ConnectionsMethods(transport)
         self.approvers = ApproversMethods(transport)
         self.reviews = ReviewsMethods(transport)
         self.session = SessionMethods(transport)

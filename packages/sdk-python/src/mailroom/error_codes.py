@@ -19,6 +19,7 @@ __all__ = [
     "BadRequestError",
     "ClientIdTakenError",
     "ColdOutreachLimitError",
+    "ConnectionClientLimitReachedError",
     "ContentNotPermittedError",
     "DefaultPodError",
     "DeliveryPendingError",
@@ -301,6 +302,10 @@ class ApiKeyLimitReachedError(MailroomError):
     """422 `api_key_limit_reached`: The account has reached its limit of active API keys."""
 
 
+class ConnectionClientLimitReachedError(MailroomError):
+    """422 `connection_client_limit_reached`: The account has reached its limit of OAuth clients."""
+
+
 class DraftLimitReachedError(MailroomError):
     """422 `draft_limit_reached`: The inbox has reached its limit of drafts, or the draft its limit
     of files.
@@ -485,6 +490,7 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "approver_limit_reached": ApproverLimitReachedError,
     "review_limit_reached": ReviewLimitReachedError,
     "api_key_limit_reached": ApiKeyLimitReachedError,
+    "connection_client_limit_reached": ConnectionClientLimitReachedError,
     "draft_limit_reached": DraftLimitReachedError,
     "transfer_limit_reached": TransferLimitReachedError,
     "storage_quota_reached": StorageQuotaReachedError,

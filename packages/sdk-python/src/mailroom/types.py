@@ -31,6 +31,9 @@ __all__ = [
     "ChangedInbox",
     "Claim",
     "ClaimedThread",
+    "Connection",
+    "ConnectionClient",
+    "ConnectionStep",
     "Delivery",
     "Direction",
     "Domain",
@@ -1093,14 +1096,15 @@ class Error(Resource):
         "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
         "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
         "approver_limit_reached", "review_limit_reached", "api_key_limit_reached",
-        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
-        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
-        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
-        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
-        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
-        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
-        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
-        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
+        "connection_client_limit_reached", "draft_limit_reached", "transfer_limit_reached",
+        "storage_quota_reached", "label_limit_reached", "metadata_limit_reached",
+        "invalid_webhook_url", "domain_limit_reached", "sender_rule_limit_reached",
+        "recipient_rule_limit_reached", "webhook_limit_reached", "idempotency_key_reused",
+        "recipient_suppressed", "upgrade_required", "no_text", "rate_limit_exceeded",
+        "cold_outreach_limit", "review_changed", "review_decided", "no_invitation",
+        "invitation_cancelled", "not_invited", "organizer_unverified", "already_sending",
+        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
+        "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -3673,6 +3677,72 @@ class NewApiKey(ApiKey):
 
     token: str
     """The secret token. It is shown only in this response."""
+
+
+class Connection(Resource):
+    """An assistant that may use the MCP endpoint."""
+
+    id: str
+    """The id."""
+    client_name: str
+    """The name that the client gave itself; it is not verified."""
+    client_id: str
+    """The id of the OAuth client: for a client with a metadata document, its URL."""
+    key_id: str
+    """The API key with which a person approved it. Revoking the key ends it."""
+    inbox_ids: List[str] | None
+    """The inboxes that it may use; null for all inboxes, including new ones."""
+    scopes: List[Literal["mail:read", "mail:draft", "mail:send", "mail:organise"]]
+    """What it may do."""
+    created_at: str
+    """When a person approved it."""
+    last_used_at: str | None
+    """When it last called the MCP endpoint, to the minute; null if never: the sign-in succeeded,
+    but the assistant has not called.
+    """
+    expires_at: str | None
+    """When it ends; null if it lasts until it is revoked."""
+
+
+class ConnectionStep(Resource):
+    """A step of the sign-in of an assistant."""
+
+    id: str
+    """The id."""
+    step: Literal["discovery", "registration", "authorization", "token", "call"]
+    """The step: a client reads the metadata (discovery), registers itself (registration), a person
+    decides (authorization), the client fetches or refreshes its tokens (token) and first calls
+    the MCP endpoint (call).
+    """
+    is_ok: bool
+    """Whether the step succeeded."""
+    error: str | None
+    """The error code of OAuth with which it failed, such as invalid_grant; null if it succeeded."""
+    detail: str | None
+    """What failed, in a sentence; null if the step succeeded."""
+    client_id: str | None
+    """The OAuth client; null in steps that belong to no account yet, which every account sees."""
+    client_name: str | None
+    """The name that the client gave itself; it is not verified."""
+    connection_id: str | None
+    """The connection, once a person has approved it."""
+    user_agent: str | None
+    """The program that made the request, as it named itself; null for steps of a browser."""
+    occurred_at: str
+    """When it happened."""
+
+
+class ConnectionClient(Resource):
+    """An OAuth client that a person created for an assistant."""
+
+    id: str
+    """The client id to enter in the assistant. It has no secret."""
+    name: str
+    """The name that the consent page shows."""
+    redirect_uris: List[str]
+    """Where sign-ins may return to."""
+    created_at: str
+    """When the client was created."""
 
 
 class Approver(Resource):

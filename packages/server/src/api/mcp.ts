@@ -2,18 +2,19 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { finished, Readable } from 'node:stream'
-import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
+import { type ConnectionScope, connectionScopes, MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Restriction } from '@mailroom/tools/restriction.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
-import { type Identify, payerOf } from '#accounts/keys/keys.ts'
+import { type Caller, type Identify, payerOf } from '#accounts/keys/keys.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import { takeRequest } from '#http/problems.ts'
 import type { RateWindow } from '#limits/limits.ts'
+import { type Connections, challenge, type Grant, offersOauth } from '#oauth/oauth.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
+import { AppError, problem } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 
 /** Models attach only small files. */
@@ -21,6 +22,8 @@ const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
 
 type McpOptions = {
   readonly identify: Identify
+  /** Null without OAuth. */
+  readonly connections: Connections | null
   readonly requests: RateWindow
   readonly bodies: BodyBudget
   readonly answers: AnswerBudget
@@ -48,8 +51,15 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
       onRequest: (request, reply) => admit(request, reply, options),
       handler: async (request, reply) => {
         const { endpoint, readRestriction } = await opened()
+        if (request.grant !== null) {
+          requireScopes(endpoint.missingScopes(request.body, request.grant.scopes), {
+            granted: request.grant.scopes,
+            publicUrl: options.publicUrl(),
+          })
+        }
         const caller: McpCaller = {
-          apiKey: tokenOf(request),
+          // The API does not look at it: the call carries the connection itself.
+          apiKey: request.grant === null ? tokenOf(request) : 'connection',
           restriction: restrictionOf(request, readRestriction),
           isSandbox: options.ports.isSandbox(),
           fetch: fetchFrom(request),
@@ -60,6 +70,19 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
         return send(reply, answer, options.answers)
       },
     })
+  })
+}
+
+/** Answers with all scopes at once, so that a person has to consent only once. */
+function requireScopes(
+  missing: readonly ConnectionScope[],
+  { granted, publicUrl }: { granted: readonly ConnectionScope[]; publicUrl: string },
+): void {
+  if (missing.length === 0) return
+  const scopes = connectionScopes.filter((one) => granted.includes(one) || missing.includes(one))
+  throw problem('forbidden', `The connection was not granted ${missing.join(' and ')}.`, {
+    headers: { 'www-authenticate': challenge(publicUrl, { error: 'insufficient_scope', scopes }) },
+    fix: 'Connect the assistant again, and grant more.',
   })
 }
 
@@ -82,26 +105,48 @@ async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<Open
   return { endpoint, readRestriction }
 }
 
-/** Accepts neither approver tokens nor session cookies. */
+/** Accepts API keys and access tokens of connections, but no approver tokens or cookies. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
   options: McpOptions,
 ): Promise<void> {
-  const { identify, bodies, answers } = options
-  const caller = await identify('key', {
-    authorization: request.headers.authorization,
-    clientAddress: request.clientAddress,
-    isSigned: false,
-    headers: {},
-    isReading: false,
-  })
+  const { bodies, answers } = options
+  const caller = await callerOf(request, options)
   request.caller = caller
   await countOne(request, reply, options)
   answers.requireRoom(request)
   const hold = bodies.open(payerOf(caller) ?? undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
+}
+
+async function callerOf(
+  request: FastifyRequest,
+  { identify, connections, publicUrl }: McpOptions,
+): Promise<Caller> {
+  const { clientAddress, headers } = request
+  const { authorization } = headers
+  const from = { clientAddress, userAgent: headers['user-agent'] }
+  const isOffered = connections !== null && offersOauth(publicUrl())
+  if (isOffered && authorization !== undefined) {
+    const grant = await connections.authenticate(tokenOf(request), from)
+    request.grant = grant
+    if (grant !== null) {
+      return { kind: 'key', accountId: grant.accountId, keyId: grant.keyId, session: null }
+    }
+  }
+  try {
+    const asked = { authorization, clientAddress, isSigned: false, headers: {}, isReading: false }
+    return await identify('key', asked)
+  } catch (error) {
+    if (!isOffered || !(error instanceof AppError) || error.code !== 'unauthorized') throw error
+    const failed = authorization === undefined ? {} : { error: 'invalid_token' }
+    throw new AppError('unauthorized', error.message, {
+      headers: { 'www-authenticate': challenge(publicUrl(), failed) },
+      fix: 'Send an API key, or connect the assistant by OAuth.',
+    })
+  }
 }
 
 async function countOne(
@@ -155,7 +200,10 @@ function restrictionOf(
 ): Restriction {
   const query = new URLSearchParams((request.raw.url ?? '').split('?')[1] ?? '')
   const reading = read(query)
-  if (reading.kind === 'restriction') return reading.restriction
+  if (reading.kind === 'restriction') {
+    const { scopes, inboxIds } = request.grant ?? reading.restriction
+    return { ...reading.restriction, scopes, inboxIds }
+  }
   throw new AppError('bad_request', reading.message, {
     fix: `Ask for ${MCP_PATH}, ${MCP_PATH}?inbox=<id or address>, ${MCP_PATH}?tools=core or ${MCP_PATH}?read_only=true.`,
   })
@@ -196,23 +244,29 @@ async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number)
   }
 }
 
-type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
+type InjectFetch = (from: Pick<FastifyRequest, 'clientAddress' | 'grant'>) => typeof fetch
+
+type Within = { readonly signal: AbortSignal | null; readonly grant: Grant | null }
 
 /**
  * Calls this server without a connection, through the same checks as any request. Ignores the
  * origin of a URL. Call it before the server listens.
  */
 function injectFetch(app: FastifyInstance): InjectFetch {
-  const signals = new AsyncLocalStorage<AbortSignal | null>()
-  app.addHook('onRequest', async (_request, { raw }) => {
-    const signal = signals.getStore()
-    if (!signal) return
+  const calls = new AsyncLocalStorage<Within>()
+  app.addHook('onRequest', async (request, { raw }) => {
+    const within = calls.getStore()
+    if (within === undefined) return
+    // No header could carry it: a stranger could send that as well.
+    request.grant = within.grant
+    const { signal } = within
+    if (signal === null) return
     // Simulates a disconnect, which cancels pending work.
     const hangUp = () => raw.destroy()
     signal.addEventListener('abort', hangUp, { once: true })
     raw.once('close', () => signal.removeEventListener('abort', hangUp))
   })
-  return ({ clientAddress }) =>
+  return ({ clientAddress, grant }) =>
     async (input, init = {}) => {
       const { pathname, search } = new URL(input instanceof Request ? input.url : input)
       const { signal = null, body } = init
@@ -224,7 +278,7 @@ function injectFetch(app: FastifyInstance): InjectFetch {
         remoteAddress: clientAddress,
         ...(body ? { payload: payloadOf(body) } : {}),
       }
-      const answer = await signals.run(signal, async () => await app.inject(asked))
+      const answer = await calls.run({ signal, grant }, async () => await app.inject(asked))
       const headers = new Headers()
       for (const [name, value] of Object.entries(answer.headers)) {
         for (const one of [value ?? []].flat()) headers.append(name, String(one))

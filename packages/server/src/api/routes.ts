@@ -15,6 +15,7 @@ import type { Context, Once } from '#http/handler.ts'
 import { takeRequest } from '#http/problems.ts'
 import type { ReadBody } from '#http/read-body.ts'
 import type { RateWindow } from '#limits/limits.ts'
+import type { Grant } from '#oauth/oauth.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, problem } from '#platform/problem.ts'
@@ -44,6 +45,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | null
+    /** Set only for calls within the process, by the tools of a connection. */
+    grant: Grant | null
     idempotencyKey: string | null
   }
 }
@@ -52,6 +55,7 @@ declare module 'fastify' {
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   const compile = schemaCompiler()
   app.decorateRequest('caller', null)
+  app.decorateRequest('grant', null)
   app.decorateRequest('idempotencyKey', null)
   app.decorateRequest('bodyHold', null)
   for (const operationId of operationIds) {
@@ -81,6 +85,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const compileSchema = (schema: TObject) => compile(request, schema)
         const input = inputOf(request, reply, { operationId, compile: compileSchema })
+        await request.grant?.requireReach(operationId, input)
         const context = Object.assign(contextOf(request, reply, options), once?.context)
         // The handler's types come from the schema that checked these values.
         const result = await handler(input as never, context as never, compileSchema)
@@ -151,17 +156,29 @@ async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const caller = await identify(operation.auth, {
-    authorization: request.headers.authorization,
-    clientAddress: request.clientAddress,
-    isSigned: isSigned(request.query),
-    headers: request.headers,
-    isReading: operation.method === 'GET',
-  })
+  const caller = await callerOf(operation, identify, request)
   request.caller = caller
   const payer = payerOf(caller)
   if (!operation.isRateLimited || payer === null) return
   await takeRequest({ requests, clock }, payer, (name, value) => reply.header(name, value))
+}
+
+async function callerOf(
+  operation: Operation,
+  identify: Identify,
+  { grant, headers, clientAddress, query, routeOptions }: FastifyRequest,
+): Promise<Caller> {
+  if (grant !== null) {
+    grant.requireScope(routeOptions.config.operationId)
+    return { kind: 'key', accountId: grant.accountId, keyId: grant.keyId, session: null }
+  }
+  return identify(operation.auth, {
+    authorization: headers.authorization,
+    clientAddress,
+    isSigned: isSigned(query),
+    headers,
+    isReading: operation.method === 'GET',
+  })
 }
 
 function isSigned(query: unknown): boolean {
@@ -231,7 +248,8 @@ function contextOf(
   if (caller?.kind !== 'key') return context
   const { accountId, keyId, session } = caller
   const actor: Actor = { kind: 'key', keyId }
-  return Object.assign(context, { accountId, keyId, actor, session, isSigned: false })
+  const inboxIds = request.grant?.inboxIds ?? null
+  return Object.assign(context, { accountId, keyId, actor, session, inboxIds, isSigned: false })
 }
 
 function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validator {

@@ -15,6 +15,7 @@ import type { Handlers } from '#http/handler.ts'
 import { type Problem, problemOf } from '#http/problems.ts'
 import { acceptBodies } from '#http/read-body.ts'
 import type { Budgets } from '#limits/limits.ts'
+import { addOauthPaths, type OauthDeps } from '#oauth/oauth.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
@@ -85,6 +86,8 @@ export type HttpServerOptions = {
   readonly authenticate: Authenticate
   readonly sessions: Sessions
   readonly console: ConsolePort | null
+  /** Null without OAuth. */
+  readonly oauth: OauthDeps | null
   /** Required for `/admin` and `/metrics`; if undefined, both are hidden. */
   readonly operatorToken: string | undefined
   readonly inboxDomain: string
@@ -212,7 +215,9 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   acceptBodies(app)
   addRoutes(app, routes)
   addWebSocketPath(app)
-  addMcpPath(app, { ...routes, publicUrl: options.publicUrl })
+  const { oauth, publicUrl } = options
+  addMcpPath(app, { ...routes, publicUrl, connections: oauth?.connections ?? null })
+  if (oauth !== null) addOauthPaths(app, { ...oauth, identify: routes.identify })
   addSiteFiles(app, options)
   addClients(app, options.publicUrl)
   addDocs(app, options.publicUrl, parts.docs)

@@ -2,6 +2,7 @@ import type { Auth } from '@mailroom/contract/operation.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { editDistance } from '#config/nearest.ts'
+import { OAUTH_PATHS } from '#oauth/oauth.ts'
 import { AppError, problem } from '#platform/problem.ts'
 import { CLIENT_PATHS } from './clients.ts'
 import { SITE_PATHS } from './site-files.ts'
@@ -43,6 +44,7 @@ const operations = operationIds.map((id) => {
 const others = [
   ['POST', MCP_PATH] as const,
   ...[WEB_SOCKET_PATH, ...SITE_PATHS, ...CLIENT_PATHS].map((path) => ['GET', path] as const),
+  ...OAUTH_PATHS,
 ].map(([method, path]) => ({
   method,
   segments: path.split('/'),

@@ -12,6 +12,7 @@ import { findInbox } from '#inboxes/store/inboxes.ts'
 import { openBudgets } from '#limits/limits.ts'
 import { openAttachmentTexts, openDownloads } from '#mailbox/attachments/attachments.ts'
 import { openExtractions, openImageFetches, openImageGetter } from '#mailbox/messages/messages.ts'
+import { openDocumentGetter, openOauth } from '#oauth/oauth.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { openFileReader } from '#platform/workers/file-reader.ts'
 import { openSearchSlots } from '#search/search.ts'
@@ -48,7 +49,7 @@ export async function openParts(
   const names = { inboxDomain, smtpHostname, publicUrl, allowPrivateEgress }
   const service = { ...base, ...names, urlKey, sealer, deriveKey }
 
-  const { resolver, delivery, poster, images } = openNetwork(settings, base, opened)
+  const { resolver, delivery, poster, images, documents } = openNetwork(settings, base, opened)
   const fileReader = openFileReader({ log: options.log, images: own.images })
   opened.defer(() => fileReader.close())
   const budgets = openBudgets(base)
@@ -90,9 +91,12 @@ export async function openParts(
     checkFilter: (asked: AskedFilter) => checkFilter(base, asked),
     findInbox: (accountId: string, inboxId: string) => findInbox(base.db, accountId, inboxId),
   }
+  const oauth = openOauth({ ...service, budgets, documents })
   const { countDelivery } = metrics
   const deliveries = { ...sends, ...own.receiving, ...delivery, countDelivery }
-  return { own, service, budgets, events, domains, mail, texts, sends, webhooks, deliveries }
+  return {
+    ...{ own, service, budgets, events, domains, mail, texts, sends, webhooks, deliveries, oauth },
+  }
 }
 
 /** Excludes the queries of sender authentication. */
@@ -113,5 +117,7 @@ function openNetwork(
   opened.defer(() => poster.close())
   const images = openImageGetter(settings, resolver)
   opened.defer(() => images.close())
-  return { resolver, delivery, poster, images }
+  const documents = openDocumentGetter(settings, { resolver })
+  opened.defer(() => documents.close())
+  return { resolver, delivery, poster, images, documents }
 }

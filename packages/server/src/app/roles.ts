@@ -19,6 +19,7 @@ import { quarantineHandlers } from '#inbound/quarantine/quarantine.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
 import { attachmentTextHandlers, attachmentTextWork } from '#mailbox/attachments/attachments.ts'
 import { claimWork, mailHandlers } from '#mailbox/mailbox.ts'
+import { connectionHandlers, connectionWork } from '#oauth/oauth.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import { limitHandlers, presentSent, sendHandlers } from '#outbound/outbound.ts'
 import { findReplay } from '#outbound/send/send.ts'
@@ -139,6 +140,7 @@ function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
     authenticate,
     sessions: openSessions(service, authenticate),
     console,
+    oauth: parts.oauth,
     operatorToken: settings.adminToken ?? undefined,
     inboxDomain: settings.inboxDomain,
     publicUrl: service.publicUrl,
@@ -182,6 +184,7 @@ function allHandlers(
   return {
     ...accountHandlers({ ...service, ...ownDomains, ...settings }, readers),
     ...pairingHandlers({ ...service, budgets }),
+    ...connectionHandlers(service),
     ...domainHandlers(domains),
     ...inboxHandlers({ ...service, inboxesPerDay }),
     ...removalHandlers({ ...service, events }),
@@ -268,6 +271,7 @@ function startBackground(parts: Parts, settings: Settings, makeWorker: () => str
     statsWork(service),
     sendWork(sends),
     claimWork(service),
+    connectionWork(service),
     reviewWork(service),
     reviewMailWork(sends),
   ]

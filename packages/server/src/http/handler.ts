@@ -85,6 +85,8 @@ type ActorContext = Context & {
 export type KeyContext = ActorContext & {
   readonly keyId: string
   readonly session: CallerSession | null
+  /** The inboxes of a connection, to which lists are restricted; null for all. */
+  readonly inboxIds: readonly string[] | null
 }
 
 type ApproverContext = ActorContext & { readonly approverId: string }

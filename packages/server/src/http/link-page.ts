@@ -15,10 +15,12 @@ pre { margin: .5rem 0; font: .9rem/1.5 ui-monospace, monospace; white-space: pre
 summary { cursor: pointer } .notice { padding-left: .8rem; border-left: 4px solid; font-weight: 600 }
 iframe { width: 100%; height: 24rem; border: 1px solid; border-radius: 6px; background: #fff }
 .forms { display: flex; gap: 1rem; flex-wrap: wrap } .small { font-size: .85rem; overflow-wrap: anywhere }
+label { display: block; margin: .3rem 0 } fieldset { margin: 1rem 0; border: 1px solid; border-radius: 6px }
+input[type=password], textarea { display: block; width: 100%; box-sizing: border-box; font: inherit; padding: .5rem }
 button { font: inherit; padding: .6rem 1.4rem; border: 1px solid; border-radius: 6px; cursor: pointer }
 `
 
-const HEADERS = {
+const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
@@ -29,15 +31,29 @@ const HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
+/**
+ * Headers of a page whose forms lead to another site or program, which may have opened it in a
+ * window. Its forms send their origin, which a page without a referrer does not.
+ */
+export function leadingHeaders(formTarget: string): typeof HEADERS {
+  const { 'cross-origin-opener-policy': _, ...headers } = HEADERS
+  const policy = HEADERS['content-security-policy'] ?? ''
+  return {
+    ...headers,
+    'content-security-policy': policy.replace('form-action', `form-action ${formTarget}`),
+    'referrer-policy': 'same-origin',
+  }
+}
+
 /** `title` and `body` must be HTML. */
 export function linkPage(
   title: string,
   body: string,
-  { status = 200 }: { status?: number } = {},
+  { status = 200, headers = HEADERS }: { status?: number; headers?: typeof HEADERS } = {},
 ): BinaryResponse {
   return {
     status,
-    headers: HEADERS,
+    headers,
     content: `<!doctype html>
 <html lang="en">
 <head>

@@ -88,7 +88,7 @@ function problem(
   const { status } = entry
   const fix = options.fix ?? entry.fix
   const headers: Record<string, string> = { ...options.headers }
-  if (status === 401) headers['www-authenticate'] = 'Bearer'
+  if (status === 401) headers['www-authenticate'] ??= 'Bearer'
   if (status === 429 || status === 503) {
     const seconds = Math.ceil(options.retryAfterSeconds ?? RETRY_AFTER_SECONDS)
     headers['retry-after'] = String(Math.max(1, seconds))

@@ -47,7 +47,7 @@ export function inboxHandlers(
       const created = await createInbox(deps, { accountId, ...given, ...expiring })
       return { status: created.isNew ? 201 : 200, body: presentChanged(created) }
     },
-    'inboxes.list': async ({ query }, { accountId }) => {
+    'inboxes.list': async ({ query }, { accountId, inboxIds }) => {
       const { address, podId: name, metadata = {}, ...page } = query
       const facets = metadataFacets(metadata)
       if (facets.length > FACETS_MAX) {
@@ -62,6 +62,7 @@ export function inboxHandlers(
         accountId,
         podId,
         inboxId: inbox?.id,
+        inboxIds,
         facets,
         ...page,
       })

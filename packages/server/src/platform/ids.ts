@@ -33,6 +33,9 @@ type IdPrefix =
   | 'imp'
   | 'chk'
   | 'ers'
+  | 'con'
+  | 'ocl'
+  | 'stp'
 
 export type MakeId = (prefix: IdPrefix) => string
 

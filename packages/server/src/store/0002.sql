@@ -25,3 +25,57 @@ alter table webhooks add column approver_id :key;
 
 -- Markdown that follows what the inbox sends; null for none.
 alter table inboxes add column signature text;
+
+-- Connecting assistants by OAuth
+
+-- Clients that registered themselves or that a person created; clients with a metadata document
+-- have no row.
+create table oauth_clients (
+  id :key not null primary key,
+  account_id :key references accounts (id), -- Null if the client registered itself.
+  name text not null,
+  redirect_uris text not null, -- JSON.
+  created_at :int not null,
+  expires_at :int -- Null while it has a connection or belongs to an account.
+) :clustered;
+create index oauth_clients_by_account on oauth_clients (account_id, id);
+create index oauth_clients_by_end on oauth_clients (expires_at);
+
+-- Made when a person approves. Until its code is redeemed, it ends with the code.
+create table connections (
+  id :key not null primary key, account_id :key not null references accounts (id),
+  key_id :key not null, -- The key that approved it.
+  client_id :key not null, client_name text not null,
+  inbox_ids text, -- JSON; null for all inboxes.
+  scopes text not null, -- JSON.
+  redirect_uri text not null, code_challenge text not null,
+  code_hash :bytes not null, -- SHA-256.
+  redeemed_at :int, created_at :int not null, last_used_at :int,
+  expires_at :int, -- As approved; null if it lasts until it is revoked.
+  ends_at :int not null -- The latest end of its tokens.
+) :clustered;
+create unique index connections_by_code on connections (code_hash);
+create index connections_by_account on connections (account_id, id);
+create index connections_by_client on connections (client_id);
+create index connections_by_end on connections (ends_at);
+
+create table connection_tokens (
+  token_hash :bytes not null primary key, -- SHA-256.
+  connection_id :key not null, account_id :key not null,
+  kind text not null, -- 'access' or 'refresh'.
+  scopes text not null, -- JSON.
+  expires_at :int not null,
+  replaced_at :int -- The first use of a refresh token.
+) :clustered;
+create index connection_tokens_by_connection on connection_tokens (connection_id);
+create index connection_tokens_by_end on connection_tokens (expires_at);
+
+-- The steps of sign-ins, for a week. Those that belong to no account yet are shown to all, without
+-- the client.
+create table connection_steps (
+  id :key not null primary key, account_id :key, client_id :key, client_name text,
+  connection_id :key, step text not null, is_ok integer not null, error text, detail text,
+  user_agent text, occurred_at :int not null
+) :clustered;
+create index connection_steps_by_account on connection_steps (account_id, id);
+create index connection_steps_by_time on connection_steps (occurred_at);

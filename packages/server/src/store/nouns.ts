@@ -6,6 +6,8 @@ import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { Participant } from '@mailroom/contract/threads.ts'
 import type {
+  ConnectionScope,
+  ConnectionStepName,
   DnsRecordPurpose,
   DnsRecordStatus,
   DomainStatus,
@@ -74,6 +76,47 @@ export const approvers = columns({
   createdAtMs: time('created_at'),
 })
 export type Approver = Fields<typeof approvers>
+
+export const oauthClients = columns({
+  id: text('id'),
+  /** Null if the client registered itself. */
+  accountId: text('account_id').nullable(),
+  name: text('name'),
+  redirectUris: json<string[]>()('redirect_uris'),
+  createdAtMs: time('created_at'),
+  expiresAtMs: time('expires_at').nullable(),
+})
+export type OauthClient = Fields<typeof oauthClients>
+
+export const connections = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  keyId: text('key_id'),
+  clientId: text('client_id'),
+  clientName: text('client_name'),
+  /** Null for all inboxes. */
+  inboxIds: json<string[]>()('inbox_ids').nullable(),
+  scopes: json<ConnectionScope[]>()('scopes'),
+  createdAtMs: time('created_at'),
+  lastUsedAtMs: time('last_used_at').nullable(),
+  expiresAtMs: time('expires_at').nullable(),
+})
+export type Connection = Fields<typeof connections>
+
+export const connectionSteps = columns({
+  id: text('id'),
+  accountId: text('account_id').nullable().internal(),
+  step: word<ConnectionStepName>()('step'),
+  isOk: flag('is_ok'),
+  error: text('error').nullable(),
+  detail: text('detail').nullable(),
+  clientId: text('client_id').nullable(),
+  clientName: text('client_name').nullable(),
+  connectionId: text('connection_id').nullable(),
+  userAgent: text('user_agent').nullable(),
+  occurredAtMs: time('occurred_at'),
+})
+export type ConnectionStep = Fields<typeof connectionSteps>
 
 export const pods = columns({
   id: text('id'),

@@ -10,10 +10,13 @@ import type {
   apiKeys,
   approvers,
   auditEntries,
+  connectionSteps,
+  connections,
   dkimKeys,
   domains,
   drafts,
   inboxes,
+  oauthClients,
   ownPolicy,
   pods,
   quarantinedMessages,
@@ -221,6 +224,24 @@ export type Tables = {
     created_at: number
     expires_at: number
   }
+  oauth_clients: TableOf<typeof oauthClients>
+  connections: TableOf<typeof connections> & {
+    redirect_uri: string
+    code_challenge: string
+    code_hash: Uint8Array
+    redeemed_at: number | null
+    ends_at: number
+  }
+  connection_tokens: {
+    token_hash: Uint8Array
+    connection_id: string
+    account_id: string
+    kind: 'access' | 'refresh'
+    scopes: string
+    expires_at: number
+    replaced_at: number | null
+  }
+  connection_steps: TableOf<typeof connectionSteps>
   ended_sessions: { id: string; expires_at: number }
   rate_windows: { name: string; used: number; ends_at: number }
   slot_holders: { id: string; alive_until: number }

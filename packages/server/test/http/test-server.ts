@@ -53,6 +53,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
           : null,
     sessions: quietSessions,
     console: null,
+    oauth: null,
     operatorToken: OPERATOR_TOKEN,
     inboxDomain: 'mailroom.example',
     publicUrl: () => 'http://mailroom.example',

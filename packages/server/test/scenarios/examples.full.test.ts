@@ -4,9 +4,18 @@ import { setTimeout } from 'node:timers/promises'
 import type { Example } from '@mailroom/contract/examples/example.ts'
 import { exampleOf } from '@mailroom/contract/examples/examples.ts'
 import { type DescribedOperationId, describedOperationIds } from '@mailroom/contract/operations.ts'
-import type { Draft, Inbox, Mailroom, NewAccount, NewApprover, Session } from '@mailroom/sdk'
+import type {
+  ConnectionClient,
+  Draft,
+  Inbox,
+  Mailroom,
+  NewAccount,
+  NewApprover,
+  Session,
+} from '@mailroom/sdk'
 import { openReceiver } from '#test/peers/receiver.ts'
 import { Story } from '#test/scenarios/example-story.ts'
+import { approve, redeem, replyOf } from '#test/scenarios/oauth-client.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { openSendingWorld, readMail, type SendingWorld } from '#test/scenarios/sending-world.ts'
 import { moveAwayFromMidnight, opened, openWorld } from '#test/world.ts'
@@ -162,6 +171,17 @@ suite('the examples of the contract, told as one story', () => {
     await tellAll('pods.create', 'pods.list', 'pods.get', 'pods.update')
     inbox = await story.tell<Inbox>('inboxes.create')
     await tellAll('inboxes.list', 'inboxes.get', 'inboxes.getByAddress', 'inboxes.update')
+    const { id: clientId } = await story.tell<ConnectionClient>('connections.createClient')
+    const assistant = { baseUrl: world.baseUrl, key: story.key }
+    const granted = {
+      inboxes: [inbox.id],
+      scopes: ['mail:read', 'mail:draft'],
+      client: { resource: undefined },
+    }
+    const { code = '' } = replyOf(await approve(assistant, clientId, granted))
+    await redeem(assistant, clientId, code)
+    await tellAll('connections.listClients', 'connections.list', 'connections.listSteps')
+    await tellAll('connections.delete', 'connections.deleteClient')
     const waiting = story.tell('inboxes.wait')
     await setTimeout(300)
     await arrives('Ann Example <ann@customer.example>', ANN_LINES)

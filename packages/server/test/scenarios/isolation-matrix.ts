@@ -19,6 +19,8 @@ const KINDS = {
   attachments: 'message',
   'api-keys': 'key',
   approvers: 'approver',
+  connections: 'connection',
+  'connections/clients': 'connectionClient',
   reviews: 'review',
   suppressions: 'address',
   webhooks: 'webhook',
@@ -47,6 +49,7 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'domains.create': { domain: 'probe.example' },
   'account.update': { filterMode: 'none' },
   'approvers.create': { name: 'Eve' },
+  'connections.createClient': { name: 'x', redirectUris: ['https://assistant.example/callback'] },
   'reviews.approve': { digest: 'x' },
   'reviews.edit': { digest: 'x' },
   'reviews.comment': { text: 'x' },
@@ -89,6 +92,7 @@ const CREATIONS = new Set<OperationId>([
   'inboxes.create',
   'apiKeys.create',
   'approvers.create',
+  'connections.createClient',
   'suppressions.create',
   'webhooks.create',
   'senderRules.create',
@@ -231,7 +235,8 @@ export function filterOperations(): OperationId[] {
 }
 
 function kindOf(operation: Operation): Kind | undefined {
-  const segment = /^\/v1\/((?:(?:policy|inboxes)\/)?[^/{]+)\/\{/.exec(operation.path)?.[1] ?? ''
+  const segment =
+    /^\/v1\/((?:(?:policy|inboxes|connections)\/)?[^/{]+)\/\{/.exec(operation.path)?.[1] ?? ''
   return Object.hasOwn(KINDS, segment) ? KINDS[segment as keyof typeof KINDS] : undefined
 }
 

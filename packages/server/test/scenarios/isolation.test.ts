@@ -19,6 +19,7 @@ import {
   readOperations,
   threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
+import { connectAssistant } from '#test/scenarios/oauth-client.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
@@ -54,6 +55,12 @@ onEachEngine('isolation', (engine) => {
     const [message] = (await client.messages.list(inbox.id).page()).data
     assert.equal(message?.attachments[0]?.filename, 'a.txt')
     const key = await client.apiKeys.create()
+    await connectAssistant({ baseUrl: world.baseUrl, key: key.token })
+    const [connection] = (await client.connections.list().page()).data
+    const connectionClient = await client.connections.createClient({
+      name: clientId,
+      redirectUris: [`https://${clientId}.example/callback`],
+    })
     const { address } = await client.suppressions.create({ address: `_${clientId}@gone.example` })
     const url = `https://${clientId}.example/hook`
     const webhook = await client.webhooks.create({ url, enabled: false })
@@ -87,6 +94,8 @@ onEachEngine('isolation', (engine) => {
       thread: message?.threadId ?? '',
       message: message?.id ?? '',
       key: key.id,
+      connection: connection?.id ?? '',
+      connectionClient: connectionClient.id,
       approver: approver.id,
       review: held.reviewId,
       address,

@@ -10,6 +10,7 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { type DomainWorld, openDomainWorld, publish } from '#test/scenarios/domain-world.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { calendar, mailWith } from '#test/scenarios/invitation-mail.ts'
+import { connectAssistant, REDIRECT } from '#test/scenarios/oauth-client.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
@@ -136,7 +137,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await domainOf(client)
     await policyOf(client, inbox)
     await sendOthers()
-    await keysOf(client)
+    await keysOf(client, inbox)
     await client.inboxes.wait(inbox.id, { after: message.id, timeout: 1 })
     await client.stats.get()
     // Figures lag behind the mail.
@@ -363,9 +364,14 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.domains.list().page()
   }
 
-  async function keysOf(client: Mailroom): Promise<void> {
+  async function keysOf(client: Mailroom, inbox: Inbox): Promise<void> {
     await client.apiKeys.create({ name: 'second' })
     await client.apiKeys.list().page()
+    await connectAssistant(world, { inboxes: [inbox.id] })
+    await client.connections.list().page()
+    await client.connections.listSteps().page()
+    await client.connections.createClient({ name: 'x', redirectUris: [REDIRECT] })
+    await client.connections.listClients().page()
     const { requestId, userCode } = await client.pairing.start({ clientName: 'a laptop' })
     await client.pairing.pollByUrl({ requestId })
     await client.pairing.poll({ requestId })

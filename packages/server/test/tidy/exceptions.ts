@@ -63,7 +63,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'node:sqlite', home: server('platform/db/'), files: 1 },
   { library: 'pg', home: server('platform/db/'), files: 2 },
   { library: 'kysely', home: server(''), files: 90 },
-  { library: 'fastify', home: server('(api|http|streams|operating)/'), files: 40 },
+  { library: 'fastify', home: server('(api|http|streams|operating|oauth)/'), files: 40 },
   { library: 'commander', home: /^packages\/(server\/src\/commands|cli\/src)\//, files: 20 },
 ]
 

@@ -17,6 +17,8 @@ type InboxFilter = {
   readonly accountId: string
   readonly podId: string | null
   readonly inboxId?: string | undefined
+  /** Lists only these; null for all. */
+  readonly inboxIds?: readonly string[] | null
   readonly facets?: readonly string[]
 }
 
@@ -25,10 +27,11 @@ export async function listInboxes(
   db: ReadDb,
   input: InboxFilter & { limit: number; offset: number },
 ): Promise<{ inboxes: ShownInbox[]; total: number }> {
-  const { facets = [], inboxId } = input
+  const { facets = [], inboxId, inboxIds = null } = input
   let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
   if (inboxId !== undefined) query = query.where('inboxes.id', '=', inboxId)
+  if (inboxIds !== null) query = query.where('inboxes.id', 'in', inboxIds)
   for (const facet of facets) query = query.where('inboxes.id', 'in', withFacet(db, input, facet))
   const rows = await query
     .orderBy('inboxes.id', 'desc')
@@ -36,7 +39,7 @@ export async function listInboxes(
     .offset(input.offset)
     .execute()
   const shown = rows.map(toShownInbox)
-  if (facets.length > 0 || inboxId !== undefined) {
+  if (facets.length > 0 || inboxId !== undefined || inboxIds !== null) {
     return { inboxes: shown, total: await countMatches(db, input) }
   }
   const counted =
@@ -52,6 +55,7 @@ async function countMatches(db: ReadDb, input: InboxFilter): Promise<number> {
   let query = db.read.selectFrom('inboxes').where('account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
   if (input.inboxId !== undefined) query = query.where('id', '=', input.inboxId)
+  if (input.inboxIds) query = query.where('id', 'in', input.inboxIds)
   for (const facet of input.facets ?? [])
     query = query.where('id', 'in', withFacet(db, input, facet))
   const row = await db.read

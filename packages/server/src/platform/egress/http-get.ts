@@ -9,7 +9,12 @@ import {
 } from './guarded-connect.ts'
 
 type HttpGetOutcome =
-  | { readonly kind: 'answered'; readonly content: Uint8Array }
+  | {
+      readonly kind: 'answered'
+      readonly content: Uint8Array
+      /** The field Cache-Control; empty if there is none. */
+      readonly cacheControl: string
+    }
   | { readonly kind: 'failed'; readonly error: GetFault }
 
 /** `status`: not 200. `redirect`: too many redirects, or one to a URL that is not HTTP. */
@@ -127,7 +132,8 @@ async function readContent(
     // Leaving the loop destroys the body and its connection.
     if (length > bytesMax) return failed('too_large')
   }
-  return { kind: 'answered', content: Buffer.concat(chunks) }
+  const cacheControl = [headers['cache-control'] ?? []].flat().join(',')
+  return { kind: 'answered', content: Buffer.concat(chunks), cacheControl }
 }
 
 function failed(error: GetFault): HttpGetOutcome {

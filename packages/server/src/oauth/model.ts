@@ -1,0 +1,134 @@
+// The words and limits of OAuth here: tokens, scopes, redirect URIs and refusals.
+
+import { hash } from 'node:crypto'
+import { REDIRECT_URI_LENGTH_MAX } from '@mailroom/contract/connections.ts'
+import { type ConnectionScope, connectionScopes, MCP_PATH } from '@mailroom/contract/vocabulary.ts'
+import { BASE62, type Chance, randomText } from '#platform/chance.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+
+/** A client redeems its code at once. */
+export const CODE_MS = 2 * MINUTE_MS
+export const ACCESS_TOKEN_MS = HOUR_MS
+export const REFRESH_TOKEN_MS = 60 * DAY_MS
+/** Clients may refresh in parallel, or again after a response that was lost. */
+export const REUSE_GRACE_MS = 60 * SECOND_MS
+/** A registered client without a connection is removed after this time. */
+export const UNUSED_CLIENT_MS = DAY_MS
+
+export const ACCESS_TOKEN_PREFIX = 'mro_'
+const PREFIXES = { access: ACCESS_TOKEN_PREFIX, refresh: 'mrr_', code: 'mrc_' } as const
+
+/** 238 random bits, so that the digest needs neither salt nor a slow hash. */
+export function newToken(chance: Chance, kind: keyof typeof PREFIXES): string {
+  return PREFIXES[kind] + randomText(chance, BASE62, 40)
+}
+
+export function hashSecret(secret: string): Uint8Array {
+  return hash('sha256', secret, 'buffer')
+}
+
+/** OAuth exists only where a token cannot be read on the way: on https and loopback. */
+export function offersOauth(publicUrl: string): boolean {
+  const url = new URL(publicUrl)
+  return url.protocol === 'https:' || isLoopback(url)
+}
+
+/** The URL of the MCP endpoint, for which tokens are issued (RFC 8707). */
+export function resourceOf(publicUrl: string): string {
+  return publicUrl + MCP_PATH
+}
+
+/** The known scopes, in the contract's order. Others, such as `offline_access`, are ignored. */
+export function readScopes(text: string): ConnectionScope[] {
+  const asked = new Set(text.split(' '))
+  return connectionScopes.filter((scope) => asked.has(scope))
+}
+
+/** An error of RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2 or RFC 8707 §2. */
+export class OauthError extends Error {
+  override readonly name = 'OauthError'
+  readonly code: OauthErrorCode
+  readonly status: number
+
+  constructor(code: OauthErrorCode, description: string, status = 400) {
+    super(description)
+    this.code = code
+    this.status = status
+  }
+}
+
+type OauthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'unsupported_token_type'
+  | 'access_denied'
+  | 'temporarily_unavailable'
+
+/** Parameters of a query or form. Throws for a parameter that occurs twice (RFC 6749 §3.1). */
+export function readParameters(given: URLSearchParams): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [name, value] of given) {
+    if (parameters.has(name)) {
+      throw new OauthError('invalid_request', 'A parameter occurs more than once.')
+    }
+    // An empty value counts as omitted (RFC 6749 §3.1).
+    if (value !== '') parameters.set(name, value)
+  }
+  return parameters
+}
+
+/** Schemes that run or show content in a browser, or that are no program's own. */
+const FORBIDDEN_SCHEMES = new Set(
+  'javascript data vbscript file blob about view-source filesystem ws wss ftp mailto tel sms jar chrome chrome-extension moz-extension intent'.split(
+    ' ',
+  ),
+)
+const URI_CHARACTERS = /^[!-~]+$/
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i
+
+/** What is wrong with a redirect URI, without the URI itself; null if it may be used. */
+export function redirectUriFault(uri: string): string | null {
+  if (uri.length > REDIRECT_URI_LENGTH_MAX) return 'is too long'
+  if (!URI_CHARACTERS.test(uri) || /["<>\\^`{|}]/.test(uri)) return 'is not a URI'
+  if (!SCHEME.test(uri) || !URL.canParse(uri)) return 'is not an absolute URI'
+  const url = new URL(uri)
+  const scheme = url.protocol.slice(0, -1)
+  if (FORBIDDEN_SCHEMES.has(scheme)) return `must not have the scheme ${scheme}`
+  if (uri.includes('#')) return 'must not have a fragment'
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name'
+  if (scheme === 'http' && !isLoopback(url)) {
+    return 'must have the scheme https, unless its host is 127.0.0.1, [::1] or localhost'
+  }
+  return null
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
+
+export function isLoopback({ hostname }: URL): boolean {
+  return LOOPBACK.has(hostname)
+}
+
+/**
+ * RFC 9700 §4.1.3: exact, but for the port of a loopback address (RFC 8252 §7.3), which a program
+ * chooses anew for each sign-in.
+ */
+export function isRegistered(uri: string, registered: readonly string[]): boolean {
+  if (registered.includes(uri)) return true
+  const bare = withoutLoopbackPort(uri)
+  return bare !== null && registered.some((one) => withoutLoopbackPort(one) === bare)
+}
+
+function withoutLoopbackPort(uri: string): string | null {
+  if (!URL.canParse(uri)) return null
+  const url = new URL(uri)
+  if (url.protocol !== 'http:' || !isLoopback(url)) return null
+  const { hostname, pathname, search, username, password, hash: fragment } = url
+  return username + password + fragment === '' ? `${hostname} ${pathname}${search}` : null
+}

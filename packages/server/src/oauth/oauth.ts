@@ -1,0 +1,7 @@
+export { openDocumentGetter } from './clients.ts'
+export { connectionHandlers, connectionWork } from './handlers.ts'
+export { challenge } from './metadata.ts'
+export { offersOauth } from './model.ts'
+export { addOauthPaths, OAUTH_PATHS } from './oauth-paths.ts'
+export { type OauthDeps, openOauth } from './open-oauth.ts'
+export type { Connections, Grant } from './use-connection.ts'
