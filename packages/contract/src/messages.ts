@@ -314,6 +314,9 @@ export const Message = Type.Object(
     ),
     failureReason: nullableText('The response of the server that refused the message.'),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
+    inReplyTo: nullableText(
+      'The first Message-ID of the In-Reply-To field, with its angle brackets.',
+    ),
     references: Type.Array(Type.String(), {
       description:
         'The Message-IDs of the References field, with their angle brackets. At most 10,000: the first and the newest.',
@@ -341,6 +344,22 @@ export const Message = Type.Object(
   { description: 'A message of an inbox.' },
 )
 export type Message = Static<typeof Message>
+
+const HeaderField = Type.Object({
+  name: text('The name in lower case.'),
+  value: text('The value, unfolded, with encoded words decoded (RFC 2047).'),
+})
+
+const MessageHeaders = Type.Object(
+  {
+    data: Type.Array(HeaderField, { description: 'The fields, first to last.' }),
+    total: count('Number of fields.'),
+    isTruncated: Type.Boolean({ description: 'Whether the message has more fields.' }),
+  },
+  { description: 'The header fields of a message.' },
+)
+
+const HEADER_FIELDS_MAX = 1_000
 
 const VIEW_CHARS_DEFAULT = 20_000
 const VIEW_CHARS_MIN = 500
@@ -470,6 +489,18 @@ export const messageOperations = {
     takesLeaseToken: true,
     success: { status: 200, description: 'The updated message.', schema: Message },
     errors: ['label_limit_reached'],
+  },
+  'messages.headers': {
+    method: 'GET',
+    path: '/v1/messages/{id}/headers',
+    tag: 'Messages',
+    summary: 'List the header fields of a message.',
+    notes: `All fields in their order, also repeated ones. Reading stops at ${HEADER_FIELDS_MAX} fields or 256 KiB; isTruncated is then true. Received mail is hostile: only authentication says whether From is genuine.`,
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The header fields.', schema: MessageHeaders },
+    errors: [],
   },
   'messages.raw': {
     method: 'GET',

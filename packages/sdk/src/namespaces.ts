@@ -249,6 +249,9 @@ export function messages(api: Api) {
     update: (id: string, body: BodyOf<'messages.update'>, options?: RequestOptions) =>
       api.call({ id: 'messages.update', path: { id }, body, options }),
     /** The message byte for byte. */
+    /** The header fields, first to last, with lower-case names. */
+    headers: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'messages.headers', path: { id }, options }),
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),
     /** The message as text for a language model. */

@@ -37,6 +37,7 @@ export const routes = {
   'messages.get': 'GET /v1/messages/{id}',
   'messages.delete': 'DELETE /v1/messages/{id}',
   'messages.update': 'PATCH /v1/messages/{id}',
+  'messages.headers': 'GET /v1/messages/{id}/headers',
   'messages.raw': 'GET /v1/messages/{id}/raw',
   'messages.view': 'GET /v1/messages/{id}/view',
   'messages.html': 'GET /v1/messages/{id}/html',

@@ -104,6 +104,7 @@ export const mailGroups: readonly Group[] = [
         isOfInbox: true,
       },
       { name: 'raw', operation: 'messages.raw' },
+      { name: 'headers', operation: 'messages.headers', shown: list('name value') },
       {
         name: 'scheduled',
         operation: 'inboxes.scheduled',

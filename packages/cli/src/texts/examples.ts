@@ -53,6 +53,7 @@ const lines: Readonly<Record<string, readonly string[]>> = {
     'mailroom messages list --direction inbound --since 1d',
     'mailroom messages list --from ann@example.com --has-attachment',
   ],
+  'messages headers': ['mailroom messages headers msg_01m8'],
   'messages raw': ['mailroom messages raw msg_01m8 > message.eml'],
   'messages scheduled': ['mailroom messages scheduled'],
   'messages cancel': ['mailroom messages cancel msg_01m8'],

@@ -147,6 +147,7 @@ export const mailTexts: Texts = {
   },
   'messages.get': { about: 'Show a message.' },
   'messages.view': { fields: viewFields() },
+  'messages.headers': { about: 'List the header fields of a message.' },
   'messages.raw': { about: 'Print a message exactly as it was received or sent.' },
   'messages.cancel': { about: 'Cancel a message that is scheduled or held.' },
   'messages.delete': { about: 'Remove a message.' },

@@ -37,6 +37,23 @@ export const messageExamples = {
     body: { addLabels: ['invoice'] },
     response: { ...message, labels: ['invoice'] },
   },
+  'messages.headers': {
+    path: { id: 'msg_01m8ngkys8e00889s3j884tds1' },
+    response: {
+      data: [
+        { name: 'from', value: 'Ann Example <ann@customer.example>' },
+        { name: 'to', value: 'agent@mail.example.com' },
+        { name: 'mime-version', value: '1.0' },
+        { name: 'subject', value: 'The total of invoice 1042' },
+        { name: 'message-id', value: '<a1@customer.example>' },
+        { name: 'date', value: 'Tue, 01 Dec 2026 09:00:00 +0000' },
+        { name: 'user-agent', value: 'Mozilla Thunderbird' },
+        { name: 'content-type', value: 'multipart/mixed; boundary=b' },
+      ],
+      total: 8,
+      isTruncated: false,
+    },
+  },
   'messages.raw': {
     path: { id: 'msg_01m8ngkys8e00889s3j884tds1' },
     response: [

@@ -105,6 +105,7 @@ const whole: WholeReview = {
         cc: [],
         bcc: [],
         replyTo: null,
+        inReplyTo: null,
         references: [],
         subject: 'Offer',
         bodyText: 'Here is our offer.',

@@ -99,6 +99,7 @@ export const senderExamples = {
       cc: [],
       bcc: [],
       replyTo: null,
+      inReplyTo: null,
       references: [],
       subject: 'Cheap hosting',
       bodyText: 'Buy now.',

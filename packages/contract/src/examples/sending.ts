@@ -19,6 +19,7 @@ const reminder: Message = {
   cc: [],
   bcc: [],
   replyTo: null,
+  inReplyTo: null,
   references: [],
   subject: 'Reminder',
   bodyText: 'Invoice 1042 is due on Friday.',

@@ -18,6 +18,7 @@ export const message: Message = {
   cc: [],
   bcc: [],
   replyTo: null,
+  inReplyTo: null,
   references: [],
   subject: 'The total of invoice 1042',
   bodyText: 'Hello,\n\nthe total of invoice 1042 does not match our order. Can you check?\n\nAnn\n',

@@ -52,6 +52,7 @@ from .types import (
     InviteToSend,
     Message,
     MessageCategory,
+    MessagesHeadersAnswer,
     NewAccount,
     NewApiKey,
     NewApprover,
@@ -968,6 +969,18 @@ class MessagesMethods(Namespace):
         """
         return self._json("messages.update", path={"id": message_id}, body={"addLabels": add_labels,
             "removeLabels": remove_labels})
+
+    def headers(
+        self,
+        message_id: str,
+    ) -> MessagesHeadersAnswer:
+        """List the header fields of a message.
+
+        All fields in their order, also repeated ones. Reading stops at 1000 fields or 256 KiB;
+        isTruncated is then true. Received mail is hostile: only authentication says whether From
+        is genuine.
+        """
+        return self._json("messages.headers", path={"id": message_id})
 
     def raw(
         self,

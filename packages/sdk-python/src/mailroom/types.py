@@ -116,6 +116,8 @@ __all__ = [
     "MessageReviewCommentedEvent",
     "MessageReviewEditedEvent",
     "MessageSentEvent",
+    "MessagesHeadersAnswer",
+    "MessagesHeadersAnswerData",
     "NewAccount",
     "NewApiKey",
     "NewApprover",
@@ -788,6 +790,8 @@ class Message(Resource):
     """The response of the server that refused the message."""
     rfc_message_id: str | None
     """The Message-ID with its angle brackets."""
+    in_reply_to: str | None
+    """The first Message-ID of the In-Reply-To field, with its angle brackets."""
     references: List[str]
     """The Message-IDs of the References field, with their angle brackets. At most 10,000: the first
     and the newest.
@@ -893,6 +897,26 @@ class InboxesClaimThreadsAnswer(Resource):
     """The claims, oldest threads first; empty if no thread became available in time."""
 
     _nested = {"data": ClaimedThread}
+
+
+class MessagesHeadersAnswerData(Resource):
+    name: str
+    """The name in lower case."""
+    value: str
+    """The value, unfolded, with encoded words decoded (RFC 2047)."""
+
+
+class MessagesHeadersAnswer(Resource):
+    """The header fields of a message."""
+
+    data: List[MessagesHeadersAnswerData]
+    """The fields, first to last."""
+    total: int
+    """Number of fields."""
+    is_truncated: bool
+    """Whether the message has more fields."""
+
+    _nested = {"data": MessagesHeadersAnswerData}
 
 
 class AttachmentText(Resource):

@@ -2,6 +2,7 @@ import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
 import { INSTANT_RULE } from '#platform/clock.ts'
 import { checkMailbox } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
+import { fixUnknownField } from './suggest-field.ts'
 
 const ERROR_DETAILS_MAX = 20
 
@@ -34,12 +35,20 @@ export function explainViolations(found: readonly Violation[], part: Part): AppE
 }
 
 function fixOf(violations: readonly Violation[], path: string, part: Part): string {
+  const renamed = violations.slice(0, ERROR_DETAILS_MAX).flatMap((one) => fixOfUnknown(one) ?? [])
+  if (renamed.length > 0) return renamed.join(' ')
   const subject = nameOf(path, part).replace('The', 'the')
   const [only] = violations
   if (violations.length > 1) return 'Correct the errors in details, and send the request again.'
   if (only?.keyword === 'required') return `Add ${subject}.`
   if (only?.keyword === 'additionalProperties') return `Remove ${subject}, or correct its name.`
   return `Correct ${subject}, and send the request again.`
+}
+
+function fixOfUnknown({ keyword, params, parentSchema }: Violation): string | null {
+  if (keyword !== 'additionalProperties') return null
+  const { properties = {} } = Object(parentSchema) as { properties?: object }
+  return fixUnknownField(String(params.additionalProperty), Object.keys(properties))
 }
 
 function nameOf(path: string, part: Part): string {

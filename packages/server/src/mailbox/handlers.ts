@@ -31,6 +31,7 @@ import {
   findAttachment,
   type RawReader,
   readAttachment,
+  readHeaders,
   readRaw,
 } from '#mailbox/messages/read-content.ts'
 import { fetchImage, type MessageImages, showMessage } from '#mailbox/messages/show-message.ts'
@@ -269,6 +270,8 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const asked = { accountId, messageId: path.id, change: body, tokenHash }
       return presentMessage(await updateMessage(deps, asked), deps, deps.clock.now())
     },
+    'messages.headers': ({ path }, { accountId }) =>
+      readHeaders(deps, { accountId, messageId: path.id }),
     'messages.raw': async ({ path }, { accountId }) => ({
       headers: fileHeaders('message/rfc822', 'message.eml'),
       ...(await readRaw(deps, { accountId, messageId: path.id })),

@@ -1,5 +1,6 @@
 -- JSON: display names of the recipients in To, Cc and Reply-To by address key; null for none.
 alter table messages add column recipient_names text;
+alter table messages add column in_reply_to text;
 
 -- Seconds that every send waits, so that it can be cancelled; null in an inbox means the account's.
 alter table accounts add column undo_seconds :int not null default 0;

@@ -171,6 +171,7 @@ export type Tables = {
     /** JSON: names by address key. */
     recipient_names: string | null
     reference_ids: string
+    in_reply_to: string | null
     subject: string
     body_length: number
     body_text: string

@@ -174,6 +174,7 @@ export function arriving(
       bcc: '[]',
       reply_to: null,
       recipient_names: null,
+      in_reply_to: null,
       reference_ids: '[]',
       subject: 'hello',
       body_length: 0,

@@ -108,6 +108,7 @@ function contentOf(messageId: string): SendInput['content'] {
     bcc: null,
     reply_to: null,
     recipient_names: null,
+    in_reply_to: null,
     reference_ids: '[]',
     subject: 'hi',
     body_length: 2,

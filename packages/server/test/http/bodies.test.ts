@@ -177,6 +177,30 @@ test('a field without a name is reported as such', async () => {
   assert.equal(error.message, 'The request body has a field without a name.')
 })
 
+test('a field of another API, or with a typo, is answered with the name of ours', async () => {
+  const fixOf = async (path: string, body: object) => {
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'once' }
+    const response = await post(path, JSON.stringify(body), headers)
+    return (await assertError(response, 400, 'bad_request')).fix
+  }
+  const send = '/v1/inboxes/inb_1/send'
+  const migrated = { from: 'a@x.example', to: 'b@x.example', subject: 's', text: 't', html: 'h' }
+  assert.equal(
+    await fixOf(send, { ...migrated, reply_to: 'c@x.example' }),
+    'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From. Use "body" instead of "text". Use "bodyHtml" instead of "html". Use "replyTo" instead of "reply_to".',
+  )
+  const message = { to: 'b@x.example', subject: 's', body: 't' }
+  assert.equal(await fixOf(send, { ...message, subjct: 's' }), 'Use "subject" instead of "subjct".')
+  assert.equal(
+    await fixOf(send, { ...message, colour: 'red' }),
+    'Remove the field "colour", or correct its name.',
+  )
+  assert.equal(
+    await fixOf('/v1/inboxes', { username: 'agent' }),
+    'Use "mailboxName" instead of "username".',
+  )
+})
+
 test('lengths count code points', async () => {
   const displayName = (length: number) => JSON.stringify({ displayName: '😀'.repeat(length) })
   assert.equal((await post('/v1/inboxes', displayName(200))).status, 201)

@@ -151,13 +151,14 @@ function echoes(): Handlers {
     isReplay: false,
     body: { input, context },
   })
-  const oneOf =
-    (status = 200) =>
-    (input: unknown, context: unknown) => ({ status, body: { input, context } })
+  const oneOf = (status: number) => (input: unknown, context: unknown) => ({
+    status,
+    body: { input, context },
+  })
   const echoOf = (id: OperationId) => {
     const { success, otherSuccess, hasEtag, needsIdempotencyKey } = operationOf(id)
     if ('mediaType' in success) return binary
-    if (otherSuccess !== undefined) return oneOf()
+    if (otherSuccess !== undefined) return oneOf(success.status)
     if (hasEtag) return oneOf(success.status)
     return needsIdempotencyKey ? once : echo
   }

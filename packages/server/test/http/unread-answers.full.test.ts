@@ -42,7 +42,7 @@ const answers: NonNullable<TestServerOptions['answers']> = {
   },
   'inboxes.create': async () => {
     sends += 1
-    return LARGE as never
+    return { status: 201, body: LARGE as never }
   },
   'threads.messages': async () => ({
     ...THREAD,

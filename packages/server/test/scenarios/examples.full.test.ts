@@ -188,7 +188,14 @@ suite('the examples of the contract, told as one story', () => {
     await waiting
     await until(async () => (await newest()).attachments[0]?.extractionMethod === 'csv')
     await tellAll('threads.list', 'threads.get', 'threads.messages', 'threads.view')
-    await tellAll('messages.list', 'messages.get', 'messages.raw', 'messages.view', 'messages.html')
+    await tellAll(
+      'messages.list',
+      'messages.get',
+      'messages.headers',
+      'messages.raw',
+      'messages.view',
+      'messages.html',
+    )
     await tellAll('messages.search', 'inboxes.search', 'attachments.get', 'attachments.text')
     await tellAll('events.list', 'inboxes.claimThreads', 'threads.renewClaim')
     await tellAll('threads.releaseClaim', 'threads.claim')

@@ -28,6 +28,52 @@ onEachEngine('a raw message', (engine) => {
     assert.deepEqual(await rawOf(message.id), raw)
   })
 
+  test('has its header fields listed in order, unfolded and decoded', async () => {
+    const inbox = await world.inbox()
+    const raw = [
+      'Received: from a',
+      'X-Twice: one',
+      'From: =?utf-8?q?J=C3=BCrgen?= <a@x.example>',
+      'X-Twice: =?utf-8?b?w6lk?=',
+      '\tfolded',
+      'In-Reply-To: <parent@x.example> <other@x.example>',
+      'References: <root@x.example>',
+      'Subject: ',
+      '',
+      'X-Body: no field',
+    ]
+    const message = await deliver(world, inbox, raw.join('\r\n'))
+    const { data, total, isTruncated } = await world.client.messages.headers(message.id)
+    const fields = data.map(({ name, value }) => `${name}: ${value}`)
+    assert.deepEqual(fields, [
+      'received: from a',
+      'x-twice: one',
+      'from: Jürgen <a@x.example>',
+      'x-twice: éd folded',
+      'in-reply-to: <parent@x.example> <other@x.example>',
+      'references: <root@x.example>',
+      'subject: ',
+    ])
+    assert.deepEqual([total, isTruncated], [fields.length, false])
+    assert.equal(message.inReplyTo, '<parent@x.example>')
+    const many = `From: a@x.example\r\n${'X: y\r\n'.repeat(1_500)}\r\n`
+    const long = await deliver(world, inbox, many)
+    const read = await world.client.messages.headers(long.id)
+    assert.deepEqual([read.data.length, read.total, read.isTruncated], [1_000, 1_000, true])
+  })
+
+  test('of a reply names the message that it answers in inReplyTo', async () => {
+    const inbox = await world.inbox()
+    const first = await deliver(world, inbox, plainMail({ messageId: '<first@x.example>' }))
+    assert.equal(first.inReplyTo, null)
+    const sent = await world.client.inboxes.send(inbox.id, {
+      to: 'ann@sender.example',
+      body: 'Hello.',
+      threadId: first.threadId,
+    })
+    assert.equal((await world.client.messages.get(sent.messageId)).inReplyTo, '<first@x.example>')
+  })
+
   test('with bare line feeds is kept with CRLF instead, so that they hide nothing', async () => {
     const inbox = await world.inbox()
     const sent = 'Subject: a\nFrom: a@x.example\r\n\none\n.\ntwo\r\n\n.\r\nthree\n\r\n'

@@ -143,6 +143,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     // Figures lag behind the mail.
     await until(async () => (await client.usage.get({ group_by: 'inbox' })).data.length > 0)
     await client.inboxes.limits(inbox.id)
+    await client.messages.headers(message.id)
     await client.inboxes.getByAddress(inbox.address)
     const { token } = await client.approvers.create({ name: 'Ann' })
     await client.approvers.list().page()

@@ -50,6 +50,7 @@ export function contentOf(
     reply_to: joinAddresses(headers.replyTo),
     recipient_names: namesColumn(namesOf([...headers.to, ...headers.cc, ...headers.replyTo])),
     reference_ids: JSON.stringify(headers.references),
+    in_reply_to: headers.inReplyTo[0] ?? null,
     subject: headers.subject,
     body_length: parsed.text.length + parsed.html.length,
     body_text: parsed.text,

@@ -1,5 +1,8 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
+import { decodeWords } from '@mailroom/mail/encoded-word.ts'
+import { type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Settings } from '#config/settings.ts'
 import type { Downloads, HeldContent } from '#mailbox/attachments/downloads.ts'
@@ -26,6 +29,20 @@ export async function readRaw(
     return deps.downloads.hold('raw', rawId, () => readRawBytes(deps, rawId))
   }
   return readReceivedRaw(deps, message)
+}
+
+export async function readHeaders(
+  deps: RawReader,
+  input: { accountId: string; messageId: string },
+): Promise<{ data: HeaderField[]; total: number; isTruncated: boolean }> {
+  const raw = await readRaw(deps, input)
+  try {
+    const { fields, defect } = readHeaderSection(raw.content)
+    const data = fields.map(({ name, value }) => ({ name, value: cleanLine(decodeWords(value)) }))
+    return { data, total: data.length, isTruncated: defect !== null }
+  } finally {
+    raw.release()
+  }
 }
 
 /** Reads the raw bytes of received and quarantined messages. */

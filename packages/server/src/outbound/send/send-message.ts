@@ -490,6 +490,7 @@ function contentOf(
     reply_to: input.replyTo,
     recipient_names: namesColumn(addressees.names),
     reference_ids: JSON.stringify(outgoing.references),
+    in_reply_to: outgoing.inReplyTo,
     subject: outgoing.subject,
     body_length: text.length + html.length,
     body_text: text,

@@ -45,6 +45,7 @@ export type Message = KindFields & {
   replyTo: string | null
   /** Display names of the addresses in `to`, `cc` and `replyTo`. */
   names: Names
+  inReplyTo: string | null
   references: string[]
   subject: string
   bodyText: string
@@ -442,6 +443,7 @@ function toMessage(row: Row<'messages'>): Message {
     replyTo: row.reply_to,
     names: readNames(row.recipient_names),
     references: JSON.parse(row.reference_ids) as string[],
+    inReplyTo: row.in_reply_to,
     subject: row.subject,
     bodyText: row.body_text,
     bodyHtml: row.body_html,

@@ -16,6 +16,7 @@ export type MessageContent = Pick<
   | 'reply_to'
   | 'recipient_names'
   | 'reference_ids'
+  | 'in_reply_to'
   | 'subject'
   | 'body_length'
   | 'body_text'
@@ -84,6 +85,7 @@ const NEW_MESSAGE_COLUMNS = [
   'reply_to',
   'recipient_names',
   'reference_ids',
+  'in_reply_to',
   'subject',
   'body_length',
   'body_text',

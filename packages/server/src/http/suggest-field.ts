@@ -1,0 +1,53 @@
+import { editDistance } from '#config/nearest.ts'
+
+/** Names that other APIs of mail use, in lower case without separators, and ours. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  text: ['body'],
+  textbody: ['body'],
+  bodytext: ['body'],
+  plaintext: ['body'],
+  message: ['body'],
+  html: ['bodyHtml'],
+  htmlbody: ['bodyHtml'],
+  replytoaddress: ['replyTo'],
+  toaddr: ['to'],
+  recipient: ['to'],
+  recipients: ['to'],
+  inreplyto: ['threadId'],
+  scheduledat: ['sendAt'],
+  username: ['mailboxName'],
+  localpart: ['mailboxName'],
+  name: ['mailboxName', 'filename'],
+  fromname: ['displayName'],
+  content: ['data'],
+  contentbase64: ['data'],
+  type: ['contentType'],
+  mimetype: ['contentType'],
+  events: ['eventTypes'],
+  eventtype: ['eventTypes'],
+  endpoint: ['url'],
+}
+
+const FROM_FIX =
+  'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From.'
+const TYPOS_MAX = 2
+
+/** What to do about an unknown field of an object with the fields `known`; null if nothing is similar. */
+export function fixUnknownField(name: string, known: readonly string[]): string | null {
+  if (/^from(?:email|addr|address)?$/.test(plain(name)) && known.includes('bodyHtml'))
+    return FROM_FIX
+  const field = nearestField(name, known)
+  return field === null ? null : `Use "${field}" instead of "${name}".`
+}
+
+function nearestField(name: string, known: readonly string[]): string | null {
+  const same = known.find((one) => plain(one) === plain(name))
+  if (same !== undefined) return same
+  const ours = OTHER_NAMES[plain(name)]?.find((one) => known.includes(one))
+  if (ours !== undefined) return ours
+  return known.find((one) => editDistance(name, one) <= Math.min(TYPOS_MAX, one.length / 3)) ?? null
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
+}
