@@ -89,10 +89,14 @@ async function readQuickstart(reader: Reader): Promise<void> {
   const [, inbox = ''] = /^(\{"id":"inb_.*)$/m.exec(output) ?? []
   assert.deepEqual(sample, Object.keys(JSON.parse(inbox)))
 
-  const answered = await reader.start('agent.ts', blockOf(page, 'From TypeScript', 'ts')).ended
-  assert.match(answered, /^bob@example\.com Gladly\.$/m)
-  assert.match(answered, /Hello, Bob 3$/m)
-  assert.match(answered, /^bad_request .+$/m)
+  const programs = [['agent.ts', blockOf(page, 'From TypeScript', 'ts')]]
+  if (PYTHON !== undefined) programs.push(['agent.py', blockOf(page, 'From Python', 'python')])
+  for (const [file = '', code = ''] of programs) {
+    const answered = await reader.start(file, code).ended
+    assert.match(answered, /^bob@example\.com Gladly\.$/m)
+    assert.match(answered, /Hello, Bob 3$/m)
+    assert.match(answered, /^bad_request .+$/m)
+  }
 }
 
 async function readCli(reader: Reader): Promise<void> {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, FrozenSet, List, Mapping, Sequence, Type, Union, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, FrozenSet, List, Mapping, Sequence, Tuple, Type, Union, cast
 
 
 class Resource(Dict[str, Any]):
@@ -53,7 +53,7 @@ class Resource(Dict[str, Any]):
 class OneOf:
     """A union: the first class whose field has the value or, without a value, exists."""
 
-    def __init__(self, *cases: tuple[str, Union[str, None], Type[Resource]]) -> None:
+    def __init__(self, *cases: Tuple[str, Union[str, None], Type[Resource]]) -> None:
         self._cases = cases
 
     def __call__(self, fields: Mapping[str, Any]) -> Resource:
@@ -76,10 +76,11 @@ def built(kind: Kind, value: Any) -> Any:
     return kind(cast(Dict[str, Any], value))
 
 
-def keys_of(name: str) -> List[str]:
-    """The keys that an attribute may stand for. Events have keys in snake_case, resources in camelCase."""
+@lru_cache(maxsize=2048)
+def keys_of(name: str) -> Tuple[str, str, str]:
+    """The keys that an attribute may stand for. Most fields of events are in snake_case on the wire."""
     bare = name[:-1] if name.endswith("_") else name
-    return [name, bare, re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), bare)]
+    return name, bare, re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), bare)
 
 
 @lru_cache(maxsize=None)
