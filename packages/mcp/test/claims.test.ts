@@ -33,6 +33,7 @@ onEachTransport('tools for several workers', (open, connect) => {
     const calls = [
       ['label_thread', { thread_id: threadId, add: ['mine'] }],
       ['mark_thread', { thread_id: threadId, state: 'read' }],
+      ['label_thread', { thread_id: threadId, state: 'read' }],
       ['reply', { thread_id: threadId, body: 'I do.' }],
     ] as const
     for (const [name, given] of calls) {

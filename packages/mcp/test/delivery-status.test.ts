@@ -35,7 +35,8 @@ test('a message is not pending once its only recipient accepted it', {
     isSandbox: true,
     onFault: assert.fail,
   })
-  const call = { access, signal: new AbortController().signal, progress: async () => {} }
+  const { signal } = new AbortController()
+  const call = { access, signal, has: () => true, progress: async () => {} }
   const told = await getDeliveryStatus.run({ message_id: sent.messageId }, call)
   assert.match(String(told), /is sent\. Recipients:\n.*\n- ann@firm\.example · accepted/)
 })

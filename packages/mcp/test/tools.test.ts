@@ -8,6 +8,7 @@ import { allTools } from '@mailroom/tools/all-tools.ts'
 import { onEachTransport, splitFences, textOf } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }
+const DESTRUCTIVE = ['save_draft', 'delete_draft', 'delete_thread', 'cancel_send']
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -59,7 +60,7 @@ onEachTransport('all tools', (open, connect) => {
     assert.equal(hints.simulate_inbound?.idempotentHint, false)
     for (const { name, inputSchema, annotations } of listed) {
       assert.equal(inputSchema.additionalProperties, false, name)
-      assert.equal(annotations?.destructiveHint, false, name)
+      assert.equal(annotations?.destructiveHint, DESTRUCTIVE.includes(name), name)
       for (const [field, schema] of Object.entries(inputSchema.properties ?? {})) {
         assert.ok('description' in (schema as object), `${name} ${field}`)
       }

@@ -70,7 +70,7 @@ export class Access {
     if (first === undefined) {
       throw new ToolProblem(
         this.restriction.inboxIds === null
-          ? 'There is no inbox yet. Call create_inbox to create one.'
+          ? 'There is no inbox yet. Create one (create_inbox), or ask the person for one.'
           : 'None of the inboxes of this connection exists any more. No tool can fix this: tell the person who set up the connection.',
       )
     }

@@ -14,6 +14,7 @@ import {
   readThread,
   searchMail,
 } from './reading-tools.ts'
+import type { Restriction } from './restriction.ts'
 import { getSandboxMail, simulateInbound } from './sandbox-tools.ts'
 import {
   answerInvitation,
@@ -26,7 +27,7 @@ import {
   reply,
   sendMail,
 } from './sending-tools.ts'
-import type { Answer, Call, Part, Tool } from './tool.ts'
+import type { Answer, Call, JsonSchema, Part, Tool, Values } from './tool.ts'
 import { waitForMail } from './waiting-tool.ts'
 
 export const allTools: readonly Tool[] = [
@@ -77,6 +78,10 @@ export const coreTools: readonly Tool[] = [
   labelThread,
 ]
 
+function isCore(tool: Tool): boolean {
+  return coreTools.includes(tool)
+}
+
 export type ToolSetReading =
   | { readonly kind: 'tools'; readonly tools: readonly string[] | null }
   | { readonly kind: 'mistake'; readonly message: string }
@@ -90,39 +95,58 @@ export function readToolSet(text: string): ToolSetReading {
     const message = `must be all, core, or names of tools with commas between them, not ${JSON.stringify(unknown)}. The tools are ${[...names].join(', ')}.`
     return { kind: 'mistake', message }
   }
-  if (wanted.includes('all')) return { kind: 'tools', tools: null }
-  const core = coreTools.map(({ name }) => name)
-  return { kind: 'tools', tools: wanted.flatMap((one) => (one === 'core' ? core : one)) }
+  return { kind: 'tools', tools: wanted.includes('all') ? null : wanted }
+}
+
+/** The arguments that a connection sees. */
+export function schemaOf({ inputSchema, coreSchema }: Tool, { tools }: Restriction): JsonSchema {
+  return tools?.includes('core') ? coreSchema : inputSchema
 }
 
 export type Offer = 'offered' | 'hidden' | 'refused'
 
 /** A refused tool is not listed, and calling it returns the reason. */
-export function offerOf(tool: Tool, { isSandbox, restriction }: Access): Offer {
+export function offerOf(
+  tool: Tool,
+  { isSandbox, restriction }: Pick<Access, 'restriction' | 'isSandbox'>,
+): Offer {
   const { inbox, inboxIds, scopes, tools, isReadOnly } = restriction
   if (tool.isOfSandbox && !isSandbox) return 'hidden'
   const isRefused =
     (isReadOnly && !tool.isReading) ||
     (tool.isOfAccount && (inbox !== null || inboxIds !== null)) ||
     (scopes !== null && !scopes.includes(tool.scope)) ||
-    (tools !== null && !tools.includes(tool.name))
+    (tools !== null && !tools.includes(tool.name) && !(tools.includes('core') && isCore(tool)))
   return isRefused ? 'refused' : 'offered'
 }
 
-export type Outcome = { readonly content: readonly Part[]; readonly isError: boolean }
+export type Outcome = {
+  readonly content: readonly Part[]
+  /** The text and the values of a tool that has values. */
+  readonly values: Values | null
+  readonly isError: boolean
+}
 
 /**
  * Calls a tool. A failure is an answer that tells the model what to do; an aborted call rejects,
  * because its answer is never read.
  */
-export async function callTool(tool: Tool, given: unknown, call: Call): Promise<Outcome> {
+export async function callTool(
+  tool: Tool,
+  given: unknown,
+  call: Omit<Call, 'has'>,
+): Promise<Outcome> {
+  const { access, signal } = call
+  const has = (name: string) =>
+    allTools.some((one) => one.name === name && offerOf(one, access) === 'offered')
   try {
-    const access = withLeaseOf(given, call.access)
-    return { content: partsOf(await tool.run(given, { ...call, access })), isError: false }
+    const leased = withLeaseOf(given, access)
+    const answer = await tool.run(given, { ...call, has, access: leased })
+    return { ...partsOf(answer), isError: false }
   } catch (thrown) {
-    call.signal.throwIfAborted()
-    if (!isExpected(thrown)) call.access.onFault(thrown)
-    return { content: partsOf(explain(thrown)), isError: true }
+    signal.throwIfAborted()
+    if (!isExpected(thrown)) access.onFault(thrown)
+    return { ...partsOf(explain(thrown)), isError: true }
   }
 }
 
@@ -132,6 +156,13 @@ function withLeaseOf(given: unknown, access: Access): Access {
   return typeof lease_token === 'string' ? access.withLease(lease_token) : access
 }
 
-function partsOf(answer: Answer): readonly Part[] {
-  return typeof answer === 'string' ? [{ type: 'text', text: answer }] : answer
+function partsOf(answer: Answer): Pick<Outcome, 'content' | 'values'> {
+  if (typeof answer === 'string') return { content: [{ type: 'text', text: answer }], values: null }
+  if (isParts(answer)) return { content: answer, values: null }
+  const { text, values } = answer
+  return { content: [{ type: 'text', text }], values: { text, ...values } }
+}
+
+function isParts(answer: Exclude<Answer, string>): answer is readonly Part[] {
+  return Array.isArray(answer)
 }

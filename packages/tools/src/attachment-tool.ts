@@ -19,14 +19,14 @@ export const getAttachment = defineTool({
   scope: 'mail:read',
   title: 'Read an attachment',
   description:
-    'Read an attachment of a message. Text, PDF, Office and OpenDocument files, HTML and attached mail are returned as text, with tables as Markdown. Pictures and other files up to 512 KiB are included; for larger files, a temporary download link is returned.',
+    'Read an attachment. Documents are returned as text with tables as Markdown, pictures and other files up to 512 KiB as they are, and larger files as a temporary download link.',
   input: {
-    message_id: id('The id of a message (msg_…).'),
+    message_id: id('The message (msg_…).'),
     filename: z
       .string()
       .min(1)
       .max(FILENAME_LENGTH_MAX)
-      .describe('The name of the file, as read_message lists it.'),
+      .describe('Its name, as shown with the message.'),
     max_chars: maxChars,
     offset: charOffset,
   },

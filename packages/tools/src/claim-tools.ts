@@ -15,17 +15,17 @@ export const claimThread = defineTool({
   scope: 'mail:organise',
   title: 'Claim a thread',
   description:
-    'Claim a thread when other workers use the same inbox: the given thread or, without thread_id, the oldest unread unclaimed thread. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Until you release it or the lease expires, other workers cannot use the thread.',
+    'If others work on the same inbox: claim a thread or, without thread_id, the oldest unread one that is free. Until release_thread or the end of the lease, only calls with the lease_token can change it.',
   input: {
-    thread_id: id('The id of a thread (thr_…); the oldest unread one if omitted.').optional(),
-    inbox: inbox.describe('Without thread_id: the inbox, by its id or address.'),
+    thread_id: id('The thread (thr_…).').optional(),
+    inbox: inbox.describe('Without thread_id: id or address of the inbox.'),
     owner: z.string().min(1).max(OWNER_LENGTH_MAX).default('model').describe('Who you are.'),
     lease_seconds: z
       .int()
       .min(LEASE_SECONDS_MIN)
       .max(LEASE_SECONDS_MAX)
       .default(LEASE_SECONDS_DEFAULT)
-      .describe('How many seconds you need the thread at most.'),
+      .describe('How long you need it at most.'),
   },
   isReading: false,
   isIdempotent: false,
@@ -56,14 +56,11 @@ export const releaseThread = defineTool({
   scope: 'mail:organise',
   title: 'Release a thread',
   description:
-    'Release a thread that you claimed. Mark it as read if it is done; an unread thread can be claimed by other workers immediately.',
+    'Release a thread that you claimed. Mark it as read if it is done: others can claim an unread thread at once.',
   input: {
-    thread_id: id('The id of the thread (thr_…).'),
+    thread_id: id('The thread (thr_…).'),
     lease_token: leaseToken,
-    state: z
-      .enum(['read', 'unread'])
-      .optional()
-      .describe('The new read state; unchanged if omitted.'),
+    state: z.enum(['read', 'unread']).optional().describe('The new state; unchanged if omitted.'),
   },
   isReading: false,
   isIdempotent: false,
@@ -76,33 +73,38 @@ export const releaseThread = defineTool({
   },
 })
 
-const label = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9_./-]{0,63}$/)
-  .describe('Lower-case letters, digits and _ . / -')
+const label = z.string().regex(/^[a-z0-9][a-z0-9_./-]{0,63}$/)
 const LABELS_MAX = 64
 
 export const labelThread = defineTool({
   name: 'label_thread',
   scope: 'mail:organise',
-  title: 'Label a thread',
-  description: 'Add labels to a thread or remove them, to organize mail for later or for others.',
+  title: 'Label or mark a thread',
+  description:
+    'Add labels to a thread or remove them, and mark it as read once it is handled, or as unread.',
   input: {
-    thread_id: id('The id of a thread (thr_…).'),
-    add: z.array(label).max(LABELS_MAX).default([]).describe('Labels to add.'),
+    thread_id: id('The thread (thr_…).'),
+    add: z
+      .array(label)
+      .max(LABELS_MAX)
+      .default([])
+      .describe('Labels: lower-case letters, digits and _ . / -'),
     remove: z.array(label).max(LABELS_MAX).default([]).describe('Labels to remove.'),
+    state: z.enum(['read', 'unread']).optional().describe('The new state; unchanged if omitted.'),
     lease_token: leaseToken.optional(),
   },
   isReading: false,
   isIdempotent: true,
   isOpenWorld: false,
-  async run({ thread_id: threadId, add, remove }, { access, signal }) {
-    if (add.length + remove.length === 0) {
-      throw new ToolProblem('Nothing to change: name labels in add or remove.')
+  async run({ thread_id: threadId, add, remove, state }, { access, signal }) {
+    const isRead = state === undefined ? {} : { isRead: state === 'read' }
+    if (add.length + remove.length === 0 && state === undefined) {
+      throw new ToolProblem('Nothing to change: name labels in add or remove, or a state.')
     }
     await access.thread(threadId)
-    const change = { addLabels: add, removeLabels: remove }
+    const change = { addLabels: add, removeLabels: remove, ...isRead }
     const { labels } = await access.client.threads.update(threadId, change, { signal })
-    return `Labels of ${threadId}: ${labels.length === 0 ? 'none' : labels.join(', ')}.`
+    const told = `Labels of ${threadId}: ${labels.length === 0 ? 'none' : labels.join(', ')}.`
+    return state === undefined ? told : `${told} It is ${state} now.`
   },
 })

@@ -3,6 +3,7 @@
 import type { MessageToSend } from '@mailroom/sdk'
 import { z } from 'zod'
 import { ToolProblem } from '#problem.ts'
+import { listedAs } from './tool.ts'
 
 /** Maximum length of an address with its display name. */
 const MAILBOX_LENGTH_MAX = 1_000
@@ -20,7 +21,7 @@ export const HELD =
 const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
 export const addresses = z.union([address, z.array(address).min(1).max(ADDRESSES_MAX)])
-export const TO = 'The recipient or a list of recipients, each as an address or as Name <address>.'
+export const TO = 'One or more addresses, each bare or as Name <address>.'
 
 export const subjectText = z.string().min(1).max(SUBJECT_LENGTH_MAX)
 export const bodyText = z.string().max(BODY_LENGTH_MAX)
@@ -29,48 +30,40 @@ export const BODY = 'The text, in Markdown without HTML.'
 export const HTML = 'HTML of your own; body is then its plain text, without Markdown.'
 export const sendTime = z.iso.datetime({ offset: true })
 
-export const files = z
-  .array(
-    z.strictObject({
-      filename: z.string().min(1).max(255),
-      content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
-      text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, if it is text.'),
-      base64: z
-        .base64()
-        .max(FILE_LENGTH_MAX)
-        .optional()
-        .describe('The content of any other file, in base64.'),
-    }),
-  )
-  .max(FILES_MAX)
+const file = z.strictObject({
+  filename: z.string().min(1).max(255),
+  content_type: z.string().min(1).max(255),
+  text: z.string().max(FILE_LENGTH_MAX).optional(),
+  base64: z.base64().max(FILE_LENGTH_MAX).optional(),
+})
+
+/** The fields are in the description, because the whole schema is many times longer. */
+export const attachments = listedAs(z.array(file).max(FILES_MAX), {
+  type: 'array',
+  items: { type: 'object' },
+}).describe('Small files: {filename, content_type, and text or base64}.')
 
 const EVENT_TEXT_LENGTH_MAX = 998
 const SEQUENCE_MAX = 2 ** 31 - 1
-const EVENT_TIME =
-  'Such as 2026-12-01T10:00:00+01:00, 2026-12-01T10:00:00 in timezone, or 2026-12-01 for whole days.'
 
-const invite = z.strictObject({
-  start: z.string().max(40).describe(EVENT_TIME),
-  end: z
-    .string()
-    .max(40)
-    .describe('In the same form as start; for whole days, the first day after the event.'),
-  timezone: z.string().max(64).optional().describe('Such as Europe/Berlin.'),
-  summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
-  location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('The location of the event.'),
-  uid: z.string().max(255).optional().describe('The uid of the event to change or cancel.'),
-  sequence: z
-    .int()
-    .min(0)
-    .max(SEQUENCE_MAX)
-    .optional()
-    .describe('The version: one more for each change and the cancellation.'),
-  method: z.enum(['request', 'cancel']).optional().describe('cancel requires uid.'),
+const event = z.strictObject({
+  start: z.string().max(40),
+  end: z.string().max(40),
+  timezone: z.string().max(64).optional(),
+  summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional(),
+  location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional(),
+  uid: z.string().max(255).optional(),
+  sequence: z.int().min(0).max(SEQUENCE_MAX).optional(),
+  method: z.enum(['request', 'cancel']).optional(),
 })
 
+const invite = listedAs(event, { type: 'object' }).describe(
+  'An event to invite to: {start, end, timezone, summary, location}, with times such as 2026-12-01T10:00:00, or dates for whole days (end is the day after). To change one, add its uid and sequence + 1; method "cancel" cancels it.',
+)
+
 export const copiesShape = {
-  cc: z.array(address).max(ADDRESSES_MAX).optional().describe('Addresses to copy.'),
-  bcc: z.array(address).max(ADDRESSES_MAX).optional().describe('Hidden recipients.'),
+  cc: z.array(address).max(ADDRESSES_MAX).optional().describe('Copies.'),
+  bcc: z.array(address).max(ADDRESSES_MAX).optional().describe('Hidden copies.'),
 }
 
 export const contentShape = {
@@ -83,11 +76,9 @@ export const contentShape = {
   is_automatic: z
     .boolean()
     .optional()
-    .describe('Whether you send it without being asked, so that other programs do not answer it.'),
-  attachments: files.optional().describe('Files to attach, each with text or base64.'),
-  invite: invite
-    .optional()
-    .describe('Makes the mail an invitation to an event for those in to and cc.'),
+    .describe('Set if nobody asked for this mail, so that programs do not answer it.'),
+  attachments: attachments.optional(),
+  invite: invite.optional(),
 }
 
 export const MARKDOWN = { format: 'markdown' } as const
@@ -117,7 +108,7 @@ export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
   }
 }
 
-export type GivenFile = z.output<typeof files>[number]
+export type GivenFile = z.output<typeof file>
 
 export function fileOf({ filename, content_type: contentType, text, base64 }: GivenFile) {
   if ((text === undefined) === (base64 === undefined)) {

@@ -9,11 +9,11 @@ import { isNotFound, orElse, ToolProblem } from '#problem.ts'
 import { sendDraftOnce } from '#send-once.ts'
 import {
   addresses,
+  attachments,
   BODY,
   bodyText,
   copiesShape,
   fileOf,
-  files,
   HELD,
   HTML,
   htmlText,
@@ -23,8 +23,9 @@ import {
   subjectText,
   TO,
 } from './content.ts'
-import { answeredIn, failFenced, tellSent } from './sending-tools.ts'
+import { answeredIn, failFenced, SENT, sentAs, tellSent } from './sending-tools.ts'
 import {
+  type Answer,
   type Call,
   counted,
   defineTool,
@@ -47,7 +48,7 @@ const version = z
   .regex(/^[\w-]+$/)
   .max(VERSION_LENGTH_MAX)
   .optional()
-  .describe('The version that you read; refused if the draft has changed since.')
+  .describe('The version you read: refused if it has changed since.')
 
 const fieldsShape = {
   to: addresses.optional().describe(TO),
@@ -55,9 +56,7 @@ const fieldsShape = {
   body: bodyText.min(1).optional().describe(BODY),
   html: htmlText.min(1).optional().describe(HTML),
   ...copiesShape,
-  send_at: sendTime
-    .optional()
-    .describe('When to send the message after send_draft is called; immediately if omitted.'),
+  send_at: sendTime.optional().describe('Do not send it before this time.'),
 }
 
 export const listDrafts = defineTool({
@@ -134,32 +133,35 @@ export const saveDraft = defineTool({
   scope: 'mail:draft',
   title: 'Write or change a draft',
   description:
-    'Write a new draft, or change one (draft_id): omitted fields stay unchanged. Nothing is sent; send_draft or a person sends it. Use this if a person wants to see a message before it is sent.',
+    'Write a draft of a message, for a person to see before it is sent, or change one (draft_id): omitted fields stay. Nothing is sent.',
   input: {
-    draft_id: draftId.describe('The draft to change (drf_…); a new one if omitted.').optional(),
+    draft_id: draftId.describe('The draft to change.').optional(),
     version,
-    inbox: inbox.describe('Id or address of the inbox that will send a new draft.'),
-    thread_id: id('The thread in which a new draft replies (thr_…).').optional(),
-    reply_all: z
-      .boolean()
-      .optional()
-      .describe('Whether the other recipients of the last message also get the reply.'),
+    inbox: inbox.describe('Of a new draft; needed only if there are several.'),
+    thread_id: id('The thread that a new draft answers.').optional(),
+    reply_all: z.boolean().optional().describe('In a thread: to its other recipients too.'),
     ...fieldsShape,
-    attachments: files.optional().describe('Files to add, each with text or base64.'),
+    attachments: attachments.optional(),
     remove_files: z
-      .array(id('The id of a file, as list_drafts shows it.'))
+      .array(id('The id of a file.'))
       .max(REMOVED_MAX)
       .optional()
-      .describe('Files to remove from the draft.'),
-    clear: z.array(z.enum(CLEARED)).optional().describe('Fields to make empty.'),
+      .describe('Ids of files to remove.'),
+    clear: z.array(z.enum(CLEARED)).optional().describe('Fields to empty.'),
   },
+  values: ['draft_id', 'version'],
   isReading: false,
+  isDestructive: true,
   isOpenWorld: false,
   async run(given, call) {
     const added = (given.attachments ?? []).map(fileOf)
     if (given.draft_id === undefined) {
       const draft = await create(given, added, call)
-      return `Saved as draft ${draft.id}, version ${versionOf(draft)}. Nothing was sent; send_draft sends it.`
+      const next = call.has('send_draft') ? 'send_draft sends it.' : 'A person can send it.'
+      return saved(
+        draft,
+        `Saved as draft ${draft.id}, version ${versionOf(draft)}. Nothing was sent. ${next}`,
+      )
     }
     if (given.thread_id !== undefined || given.inbox !== undefined) {
       throw new ToolProblem(
@@ -167,9 +169,16 @@ export const saveDraft = defineTool({
       )
     }
     const draft = await change(given.draft_id, given, { added, call })
-    return `Changed draft ${draft.id}, now version ${versionOf(draft)}. Nothing was sent.`
+    return saved(
+      draft,
+      `Changed draft ${draft.id}, now version ${versionOf(draft)}. Nothing was sent.`,
+    )
   },
 })
+
+function saved(draft: Draft, text: string): Answer {
+  return { text, values: { draft_id: draft.id, version: versionOf(draft) } }
+}
 
 type Given = Partial<z.output<z.ZodObject<typeof fieldsShape>>> & {
   version?: string | undefined
@@ -182,7 +191,7 @@ type Given = Partial<z.output<z.ZodObject<typeof fieldsShape>>> & {
 
 type Files = ReturnType<typeof fileOf>[]
 
-async function create(given: Given, attachments: Files, call: Call): Promise<Draft> {
+async function create(given: Given, added: Files, call: Call): Promise<Draft> {
   if (given.version !== undefined || given.remove_files !== undefined || given.clear?.length) {
     throw new ToolProblem('version, remove_files and clear are only for a draft_id.')
   }
@@ -190,7 +199,7 @@ async function create(given: Given, attachments: Files, call: Call): Promise<Dra
   const fields = {
     ...fieldsOf(given),
     ...formatOf(given, false),
-    ...(attachments.length > 0 && { attachments }),
+    ...(added.length > 0 && { attachments: added }),
   }
   const { thread_id: threadId, reply_all: replyAll = false } = given
   if (threadId === undefined) {
@@ -273,10 +282,12 @@ export const sendDraft = defineTool({
   title: 'Send a draft',
   description: `Send a saved draft, which is then deleted. A draft is sent only once, however often you call this. ${HELD}`,
   input: { draft_id: draftId, version, lease_token: leaseToken.optional() },
+  values: SENT,
   isReading: false,
   isIdempotent: true,
   isOpenWorld: true,
-  async run({ draft_id, version: wanted }, { access, signal }) {
+  async run({ draft_id, version: wanted }, call) {
+    const { access, signal } = call
     // If the draft is gone, the same call gets the first response again.
     const draft = await access.client.drafts.get(draft_id, { signal }).catch((thrown) => {
       if (isNotFound(thrown)) return null
@@ -291,12 +302,16 @@ export const sendDraft = defineTool({
     const { sent, isRepeat } = outcome
     if (!(await access.reaches(sent.inboxId))) throw noDraft(draft_id)
     if (isRepeat && sent.hold === undefined) {
-      return `Draft ${draft_id} was sent at ${sent.createdAt} as message ${sent.messageId}; not sent again.`
+      return sentAs(
+        outcome,
+        `Draft ${draft_id} was sent at ${sent.createdAt} as message ${sent.messageId}; not sent again.`,
+      )
     }
-    return lines(
-      tellSent(outcome, 'the recipients of the draft', access),
+    const text = lines(
+      tellSent(outcome, 'the recipients of the draft', call),
       draft === null ? '' : fence(`To: ${oneLine(listed(draft.to)) || 'everybody'}`),
     )
+    return sentAs(outcome, text)
   },
 })
 
@@ -308,6 +323,7 @@ export const deleteDraft = defineTool({
     'Permanently delete a draft with its files. Use this only if the draft is no longer needed; it may belong to a person.',
   input: { draft_id: draftId, version },
   isReading: false,
+  isDestructive: true,
   isOpenWorld: false,
   async run({ draft_id, version: wanted }, { access, signal }) {
     await access.draft(draft_id)

@@ -8,7 +8,7 @@ export const listInboxes = defineTool({
   scope: 'mail:read',
   title: 'List inboxes',
   description:
-    'List the inboxes (email addresses) that you can use, newest first, with their ids and how many threads are unread.',
+    'List your inboxes (email addresses), newest first, with their ids and how many threads are unread.',
   input: { limit: pageLimit(), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
@@ -21,7 +21,7 @@ export const listInboxes = defineTool({
     const { data, seen, total } = await access.inboxes({ limit, offset, signal })
     if (total === 0) {
       return ids === null
-        ? 'There is no inbox yet. Call create_inbox to create one.'
+        ? 'There is no inbox yet. Create one (create_inbox), or ask the person for one.'
         : 'None of the inboxes of this connection exists any more.'
     }
     const rows = data.map(({ id, address, unreadThreads, lastMessageAt }) => {
@@ -52,21 +52,19 @@ export const createInbox = defineTool({
       .string()
       .max(64)
       .optional()
-      .describe('The part before the @: 3 to 30 lower-case letters, digits, dots and hyphens.'),
+      .describe('The part before the @: 3 to 30 of a-z, 0-9, dots and hyphens.'),
     display_name: z.string().max(200).optional().describe('Name that recipients see.'),
-    domain: z
-      .string()
-      .max(255)
-      .optional()
-      .describe('A verified domain of the account instead of the domain of the service.'),
+    domain: z.string().max(255).optional().describe('A verified domain of the account.'),
   },
+  values: ['inbox_id', 'address'],
   isReading: false,
   isOpenWorld: false,
   isOfAccount: true,
   async run({ mailbox_name: mailboxName, display_name: displayName, domain }, { access, signal }) {
     const wanted = { mailboxName, displayName, domain }
     const { id, address } = await access.client.inboxes.create(wanted, { signal })
-    return `Created the inbox ${address} (${id}). It receives mail from now on; wait_for_mail waits for it.`
+    const text = `Created the inbox ${address} (${id}). It receives mail from now on.`
+    return { text, values: { inbox_id: id, address } }
   },
 })
 
@@ -75,7 +73,7 @@ export const getLimits = defineTool({
   scope: 'mail:read',
   title: 'See how much may still be sent',
   description:
-    'Show how many messages an inbox may still send before sends are refused, and to how many people who have never written to it. Call it before a series of messages.',
+    'Show how many messages an inbox may still send, and to how many people who have never written to it. Call it before a series of messages.',
   input: { inbox },
   isReading: true,
   isOpenWorld: false,

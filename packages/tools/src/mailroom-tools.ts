@@ -5,7 +5,7 @@
 import type { Mailroom } from '@mailroom/sdk'
 import { z } from 'zod'
 import { Access } from './access.ts'
-import { allTools, callTool, offerOf, readToolSet } from './all-tools.ts'
+import { allTools, callTool, offerOf, readToolSet, schemaOf } from './all-tools.ts'
 import { instructionsFor } from './instructions.ts'
 import { unrestricted } from './restriction.ts'
 import type { Part, Tool } from './tool.ts'
@@ -78,13 +78,12 @@ function restrictionOf({ inbox, only = 'all', isReadOnly = false }: MailroomTool
 
 function runnable(tool: Tool, access: Access): MailroomTool {
   const { name, title, description, input: schema, isReading } = tool
-  const { $schema: _, ...jsonSchema } = z.toJSONSchema(schema, { io: 'input' })
   return {
     name,
     title,
     description,
     schema,
-    jsonSchema,
+    jsonSchema: schemaOf(tool, access.restriction),
     isReading,
     async run(given, { signal = new AbortController().signal } = {}) {
       const { error } = await schema.safeParseAsync(given)

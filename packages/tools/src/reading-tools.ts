@@ -26,10 +26,10 @@ export const listUnread = defineTool({
   scope: 'mail:read',
   title: 'List unread mail',
   description:
-    'List the threads with unread mail, newest first, with participants and the beginning of the newest message, in one inbox or, if inbox is omitted, in all. Read one with read_thread, and call mark_thread once you have handled it.',
+    'List the threads with unread mail, newest first, with participants and the beginning of the newest message. Mark a thread as read once you have handled it.',
   input: {
-    inbox: inbox.describe('Id or address of an inbox; all inboxes if omitted.'),
-    include_read: z.boolean().default(false).describe('Also list threads that are read.'),
+    inbox: inbox.describe('Id or address; all inboxes if omitted.'),
+    include_read: z.boolean().default(false).describe('Also read threads.'),
     limit: pageLimit(),
     offset: pageOffset,
   },
@@ -127,16 +127,16 @@ function whoOf({ participants }: Thread): string {
 const unfold = z
   .boolean()
   .default(false)
-  .describe('Show all quoted history. Use the same value for every page.')
+  .describe('Show all quoted history; the same for every page.')
 
 export const readThread = defineTool({
   name: 'read_thread',
   scope: 'mail:read',
   title: 'Read a thread',
   description:
-    'Read a conversation as text: the senders, whether they are verified, and the messages. Hidden text is removed, and quoted history that earlier messages contain is folded to one line unless unfold is set. Reading does not mark it as read.',
+    'Read a conversation as text: the senders, whether they are verified, the messages and the names of their attachments. Hidden text is removed and quoted history folded. Does not mark it as read.',
   input: {
-    thread_id: id('The id of a thread (thr_…).'),
+    thread_id: id('The thread (thr_…).'),
     max_chars: maxChars,
     offset: charOffset,
     unfold,
@@ -156,9 +156,9 @@ export const readMessage = defineTool({
   scope: 'mail:read',
   title: 'Read a message',
   description:
-    'Read one message as text: the important headers, whether the sender is verified, the body and the names of the attachments. Hidden text is removed, and quoted history that earlier messages of its thread contain is folded to one line unless unfold is set.',
+    'Read one message as text: the important headers, whether the sender is verified, the body and the names of the attachments. Hidden text is removed and quoted history folded.',
   input: {
-    message_id: id('The id of a message (msg_…).'),
+    message_id: id('The message (msg_…).'),
     max_chars: maxChars,
     offset: charOffset,
     unfold,
@@ -186,9 +186,9 @@ export const markThread = defineTool({
   scope: 'mail:organise',
   title: 'Mark a thread as read or unread',
   description:
-    'Mark a thread as read once it is handled, so that list_unread omits it, or as unread. A reply marks it as read automatically; new mail makes it unread.',
+    'Mark a thread as read once it is handled, so that list_unread omits it, or as unread. A reply marks it as read; new mail makes it unread.',
   input: {
-    thread_id: id('The id of a thread (thr_…).'),
+    thread_id: id('The thread (thr_…).'),
     state: z.enum(['read', 'unread']).describe('The new state.'),
     lease_token: leaseToken.optional(),
   },
@@ -207,9 +207,10 @@ export const deleteThread = defineTool({
   scope: 'mail:organise',
   title: 'Move a thread to the trash',
   description:
-    'Move a thread with all its messages to the trash, which lists and searches exclude. A person can restore it for 30 days. Use only for mail that is no longer needed; for mail that has been handled, call mark_thread.',
-  input: { thread_id: id('The id of a thread (thr_…).') },
+    'Move a thread to the trash, which lists and searches exclude. A person can restore it for 30 days. Only for mail that is no longer needed; mark handled mail as read instead.',
+  input: { thread_id: id('The thread (thr_…).') },
   isReading: false,
+  isDestructive: true,
   isIdempotent: true,
   isOpenWorld: false,
   async run({ thread_id: threadId }, { access, signal }) {
@@ -230,12 +231,15 @@ export const searchMail = defineTool({
   scope: 'mail:read',
   title: 'Search mail',
   description:
-    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 mail of this day and later (UTC). `a b OR c` means a, and b or c.',
+    'Search received and sent mail by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that (`a b OR c` is a, and b or c), (groups), from:, to:, subject:, label:, has:attachment, before:2026-05-31, after:2026-05-31 (UTC, with that day).',
   input: {
-    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if omitted.'),
+    inbox: inbox.describe('Id or address; all inboxes if omitted.'),
     query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),
-    sort: z.enum(['newest', 'rank']).default('newest').describe('Newest or best match first.'),
-    direction: z.enum(['inbound', 'outbound']).optional().describe('Only received or sent mail.'),
+    sort: z.enum(['newest', 'rank']).default('newest').describe('The order.'),
+    direction: z
+      .enum(['inbound', 'outbound'])
+      .optional()
+      .describe('Only received or only sent mail.'),
     limit: pageLimit(undefined, FOUND_DEFAULT),
     offset: pageOffset,
   },

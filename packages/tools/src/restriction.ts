@@ -7,7 +7,7 @@ export type Restriction = {
   readonly inboxIds: readonly string[] | null
   /** Omits the tools that need another scope; null for all scopes. */
   readonly scopes: readonly Scope[] | null
-  /** Names of the only tools of this connection; null for all tools. */
+  /** Names of the only tools of this connection, or `core` for a set; null for all tools. */
   readonly tools: readonly string[] | null
   /** Omits the tools that send, create or change anything. */
   readonly isReadOnly: boolean

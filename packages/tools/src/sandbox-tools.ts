@@ -63,9 +63,7 @@ export const simulateInbound = defineTool({
   description:
     'Deliver a message to an inbox as if a stranger had sent it, to test how you handle mail.',
   input: {
-    inbox: inbox.describe(
-      'Id or address of the inbox that receives it. May be omitted if there is only one.',
-    ),
+    inbox,
     from: z.string().min(3).max(ADDRESS_LENGTH_MAX).describe('The sender: one bare address.'),
     subject: z.string().max(SUBJECT_LENGTH_MAX).describe('The subject.'),
     text: z.string().max(TEXT_LENGTH_MAX).optional().describe('The text.'),

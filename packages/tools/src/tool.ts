@@ -7,6 +7,8 @@ import type { Scope } from '#restriction.ts'
 
 export type Call = {
   readonly access: Access
+  /** Whether the connection has the tool, so that an answer can recommend it. */
+  has(tool: string): boolean
   /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal
   /** Reports progress in seconds, if the client asked for it. */
@@ -22,12 +24,18 @@ export type Part =
       readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
     }
 
-/** Text, or content parts that may be files. */
-export type Answer = string | readonly Part[]
+/**
+ * Text; content parts that may be files; or text with values for programs. Values are the service's
+ * own: text that strangers wrote is only in the text, within its fence.
+ */
+export type Answer = string | readonly Part[] | { readonly text: string; readonly values: Values }
+export type Values = Readonly<Record<string, string>>
 
 type Annotations = {
   /** Whether the tool changes nothing. */
   readonly isReading: boolean
+  /** Whether the tool may overwrite or remove something, so that it is not merely additive. */
+  readonly isDestructive: boolean
   /** Whether calling it twice with the same arguments has the same effect as once. */
   readonly isIdempotent: boolean
   /** Whether the tool reaches people or machines beyond the service. */
@@ -41,18 +49,30 @@ export type Tool = Annotations & {
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
+  /** The arguments as JSON Schema for a model, without the limits that only a mistake exceeds. */
+  readonly inputSchema: JsonSchema
+  /** The same without the arguments that few agents need. */
+  readonly coreSchema: JsonSchema
+  /** Names of the values in every answer that is not an error; empty if there are none. */
+  readonly values: readonly string[]
   readonly isOfSandbox: boolean
   /** Not available to a connection that is restricted to some inboxes. */
   readonly isOfAccount: boolean
   run(given: unknown, call: Call): Promise<Answer>
 }
 
-type Definition<Shape extends z.ZodRawShape> = Omit<Annotations, 'isIdempotent'> & {
+export type JsonSchema = Record<string, unknown>
+
+type Definition<Shape extends z.ZodRawShape> = Pick<Annotations, 'isReading' | 'isOpenWorld'> & {
   readonly name: string
   readonly scope: Scope
   readonly title: string
   readonly description: string
   readonly input: Shape
+  /** Arguments that few agents need. They work, but the tool of the core set does not list them. */
+  readonly extras?: readonly (keyof Shape & string)[]
+  readonly values?: readonly string[]
+  readonly isDestructive?: boolean
   readonly isIdempotent?: boolean
   readonly isOfSandbox?: boolean
   readonly isOfAccount?: boolean
@@ -62,19 +82,52 @@ type Definition<Shape extends z.ZodRawShape> = Omit<Annotations, 'isIdempotent'>
 /** The tool gets arguments that match `input`; unknown names are refused. */
 export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<Shape>): Tool {
   const {
+    extras = [],
+    values = [],
+    isDestructive = false,
     isIdempotent = definition.isReading,
     isOfSandbox = false,
     isOfAccount = false,
   } = definition
   const input = z.strictObject(definition.input)
+  const needed = Object.entries(definition.input).filter(([name]) => !extras.includes(name))
   return {
     ...definition,
+    values,
+    isDestructive,
     isIdempotent,
     isOfSandbox,
     isOfAccount,
     input,
+    inputSchema: schemaForModel(input),
+    coreSchema: schemaForModel(z.strictObject(Object.fromEntries(needed))),
     run: async (given, call) => definition.run(await input.parseAsync(given), call),
   }
+}
+
+/** Every request to a model contains the schemas of its tools, so they must be short. */
+function schemaForModel(input: z.ZodType): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, {
+    io: 'input',
+    override({ jsonSchema }) {
+      const { listedAs, description } = jsonSchema
+      if (listedAs !== undefined) {
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
+        Object.assign(jsonSchema, listedAs, description === undefined ? {} : { description })
+      }
+      for (const key of LIMITS) delete jsonSchema[key]
+      if (Number(jsonSchema.minimum) <= 1) delete jsonSchema.minimum
+      if (Number(jsonSchema.maximum) >= OFFSET_MAX) delete jsonSchema.maximum
+    },
+  })
+  return schema
+}
+
+const LIMITS = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems'] as const
+
+/** The type is shown to a model in this form instead of its own. */
+export function listedAs<Type extends z.ZodType>(schema: Type, form: JsonSchema): Type {
+  return schema.meta({ listedAs: form })
 }
 
 const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
@@ -99,7 +152,7 @@ export const inbox = z
   .min(1)
   .max(NAME_LENGTH_MAX)
   .optional()
-  .describe('Id or address of the inbox. May be omitted if there is only one.')
+  .describe('Id or address; needed only if there are several.')
 
 const LEASE_TOKEN_LENGTH_MAX = 100
 
@@ -107,27 +160,22 @@ export const leaseToken = z
   .string()
   .min(1)
   .max(LEASE_TOKEN_LENGTH_MAX)
-  .describe('The lease_token of claim_thread, for a thread that you have claimed.')
+  .describe('From claim_thread, if you claimed the thread.')
 
 export const maxChars = z
   .int()
   .min(CHARS_MIN)
   .max(CHARS_MAX)
   .default(CHARS_DEFAULT)
-  .describe('Maximum number of characters to show.')
+  .describe('Maximum characters to show.')
 
-export const charOffset = z
-  .int()
-  .min(0)
-  .max(OFFSET_MAX)
-  .default(0)
-  .describe('Characters to skip, to continue an earlier answer.')
+export const charOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Characters to skip.')
 
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
 
 export function pageLimit(most = LIST_MAX, usual = LIST_DEFAULT) {
-  return z.int().min(1).max(most).default(usual).describe('Maximum number of entries to show.')
+  return z.int().min(1).max(most).default(usual).describe('Maximum entries.')
 }
 
 export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Entries to skip.')

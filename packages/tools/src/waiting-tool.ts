@@ -4,7 +4,7 @@ import { type MessageCategory, messageCategories } from '@mailroom/contract/voca
 import type { Inbox, Message } from '@mailroom/sdk'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
-import { type Call, defineTool, id, inbox, lines } from './tool.ts'
+import { type Call, defineTool, id, inbox, lines, listedAs } from './tool.ts'
 
 const SECONDS_MAX = 60
 const SECONDS_DEFAULT = 30
@@ -26,50 +26,41 @@ export const waitForMail = defineTool({
   scope: 'mail:read',
   title: 'Wait for mail',
   description:
-    'Wait up to a minute for a message to arrive in an inbox, instead of polling. Returns the message with its verification codes and links. Mail that arrived before the call is ignored unless after is given, so before you do something that causes mail, note the id of the newest message (or "beginning").',
+    'Wait for a message to arrive, and return it with its verification codes and links. Earlier mail is ignored without after: before you cause mail, note the id of the newest message.',
   input: {
     inbox,
-    from: z
-      .string()
-      .max(TEXT_LENGTH_MAX)
-      .optional()
-      .describe('Only mail whose sender contains this text.'),
-    subject: z
-      .string()
-      .max(TEXT_LENGTH_MAX)
-      .optional()
-      .describe('Only mail whose subject contains this text.'),
+    from: z.string().max(TEXT_LENGTH_MAX).optional().describe('Part of the sender.'),
+    subject: z.string().max(TEXT_LENGTH_MAX).optional().describe('Part of the subject.'),
     category: z
       .enum(messageCategories)
       .optional()
-      .describe('Only mail of this category; personal is mail written by people.'),
-    thread_id: id('Only mail in this thread (thr_…).').optional(),
+      .describe('Its kind; people write personal mail.'),
+    thread_id: id('Its thread (thr_…).').optional(),
     timeout_seconds: z
       .int()
       .min(1)
       .max(SECONDS_MAX)
       .default(SECONDS_DEFAULT)
-      .describe('How long to wait. Call again to wait longer.'),
-    after: z
-      .union([z.literal(BEGINNING), id('The id of a message (msg_…) or of an event (evt_…).')])
+      .describe('Call again to wait longer.'),
+    after: listedAs(z.union([z.literal(BEGINNING), id('A message or an event.')]), {
+      type: 'string',
+    })
       .optional()
-      .describe(
-        'The id of a message, to include mail that arrived after it, even before this call; or "beginning", to include all mail in the inbox.',
-      ),
+      .describe('The id of a message: include mail since then. "beginning": include all mail.'),
     code_wanted: z
       .boolean()
       .default(false)
-      .describe('Ignore mail without a verification code, and return only the code.'),
+      .describe('Only mail with a code; return only the code.'),
   },
   isReading: true,
   isOpenWorld: false,
   async run(wanted, call) {
-    const { access, signal } = call
+    const { access, signal, has } = call
     if (wanted.thread_id !== undefined) await access.thread(wanted.thread_id)
     const found = await access.inbox(wanted.inbox)
     const stop = watchProgress(call, wanted.timeout_seconds)
     try {
-      return await wait(found, wanted, { access, signal })
+      return await wait(found, wanted, { access, signal, has })
     } finally {
       stop()
     }
@@ -93,14 +84,18 @@ type Filter = {
   threadId?: string | undefined
 }
 
-type Waiting = Pick<Call, 'access' | 'signal'>
+type Waiting = Pick<Call, 'access' | 'signal' | 'has'>
 
-async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): Promise<string> {
+async function wait(
+  found: Inbox,
+  wanted: Wanted,
+  { access, signal, has }: Waiting,
+): Promise<string> {
   const { client } = access
   const endMs = performance.now() + wanted.timeout_seconds * 1000
   const { from, subject, category, thread_id: threadId } = wanted
   const filter = { from, subject, category, threadId }
-  let after = wanted.after ?? (await newestOf(found, { access, signal })) ?? BEGINNING
+  let after = wanted.after ?? (await newestOf(found, { access, signal, has })) ?? BEGINNING
   for (;;) {
     if (after === BEGINNING) {
       const page = client.messages.list(found.id, {
@@ -110,7 +105,7 @@ async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): 
       })
       const { data } = await page.page()
       const first = data.findLast((one) => isMatch(one, filter) && isWanted(one, wanted))
-      if (first !== undefined) return answer(first, wanted, { access, signal })
+      if (first !== undefined) return answer(first, wanted, { access, signal, has })
       after = data[0]?.id ?? BEGINNING
     }
     const restMs = endMs - performance.now()
@@ -128,7 +123,7 @@ async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): 
       signal,
     })
     if (message === null) return nothing(found, wanted, after)
-    if (isWanted(message, wanted)) return answer(message, wanted, { access, signal })
+    if (isWanted(message, wanted)) return answer(message, wanted, { access, signal, has })
     after = message.id
   }
 }
@@ -181,20 +176,22 @@ async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promi
       `code: ${oneLine(best?.value ?? '')}`,
       ...found,
     ]
-    const body = `For the rest, call read_message with message_id ${messageId}.`
-    return lines(head, fence(rows.join('\n')), body, next)
+    return lines(head, fence(rows.join('\n')), restOf(message, 0, waiting), next)
   }
   const { access, signal } = waiting
   const view = await access.client.messages.view(messageId, { maxChars: BODY_CHARS, signal })
-  const rest =
-    view.nextOffset === null
-      ? ''
-      : `For the rest, call read_message with message_id ${messageId} and offset ${view.nextOffset}.`
+  const rest = view.nextOffset === null ? '' : restOf(message, view.nextOffset, waiting)
   const extracts =
     found.length === 0
       ? ''
       : lines('Codes and links found in it, verbatim:', fence(found.join('\n')))
   return lines(head, extracts, view.text, rest, next)
+}
+
+function restOf({ id: messageId, threadId }: Message, offset: number, { has }: Waiting): string {
+  if (!has('read_message')) return `For the rest, call read_thread with thread_id ${threadId}.`
+  const from = offset === 0 ? '' : ` and offset ${offset}`
+  return `For the rest, call read_message with message_id ${messageId}${from}.`
 }
 
 /** Codes, best first, then the links with a known kind. */
