@@ -20,6 +20,9 @@ import { Shell } from './shell.tsx'
 // The browser loads the script of a page when the page is first opened.
 const AllMailPage = lazyPage(async () => (await import('#pages/all-mail.tsx')).AllMailPage)
 const ApproversPage = lazyPage(async () => (await import('#pages/approvers.tsx')).ApproversPage)
+const ConnectionsPage = lazyPage(
+  async () => (await import('#pages/connections.tsx')).ConnectionsPage,
+)
 const DomainPage = lazyPage(async () => (await import('#pages/domain.tsx')).DomainPage)
 const DomainsPage = lazyPage(async () => (await import('#pages/domains.tsx')).DomainsPage)
 const DraftsPage = lazyPage(async () => (await import('#pages/drafts.tsx')).DraftsPage)
@@ -113,6 +116,7 @@ function SignedIn() {
         <Route path="/console/quarantine" component={QuarantinePage} />
         <Route path="/console/sender-rules" component={RulesPage} />
         <Route path="/console/keys" component={KeysPage} />
+        <Route path="/console/connections" component={ConnectionsPage} />
         <Route path="/console/sandbox" component={SandboxPage} />
         <Route path="/console/settings" component={SettingsPage} />
         <Route path="/console/pair" component={PairPage} />

@@ -59,6 +59,7 @@ const groups: readonly Group[] = [
       { text: 'Webhooks', icon: 'webhook', href: paths.webhooks, letter: 'w' },
       { text: 'Events', icon: 'activity', href: paths.events, letter: 'e' },
       { text: 'API keys', icon: 'key', href: paths.keys, letter: 'k' },
+      { text: 'Connections', icon: 'link', href: paths.connections, letter: 'n' },
       approversPlace,
       { text: 'Settings', icon: 'settings', href: paths.settings, letter: 'x' },
     ],

@@ -50,6 +50,9 @@ export const Session = Type.Object(
     }),
     csrfToken: text('The value for the header X-CSRF-Token, which every request except GET needs.'),
     expiresAt: time('When the session ends.'),
+    publicUrl: text(
+      'The URL of the service, without a slash at the end, as other programs reach it.',
+    ),
     isSandbox: Type.Boolean({
       description: 'Whether the sandbox captures mail instead of sending it.',
     }),

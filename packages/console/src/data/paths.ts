@@ -39,6 +39,7 @@ export const paths = {
   policy: '/console/policy',
   approvers: '/console/approvers',
   keys: '/console/keys',
+  connections: '/console/connections',
   sandbox: '/console/sandbox',
   settings: '/console/settings',
   pair: '/console/pair',

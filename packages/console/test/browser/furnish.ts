@@ -3,6 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
+import { SERVICE_KEY } from '@mailroom/server/test/crash/service.ts'
+import { connectAssistant } from '@mailroom/server/test/scenarios/oauth-client.ts'
 import type { Page } from 'playwright-core'
 import {
   type ConsoleWorld,
@@ -78,6 +80,10 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
   const { client } = world
   const pod = await client.pods.create({ name: 'Customer care', clientId: 'care' })
   const desk = await client.inboxes.create({ mailboxName: 'front-desk', displayName: 'Front Desk' })
+  await connectAssistant(
+    { baseUrl: world.service.baseUrl, key: SERVICE_KEY },
+    { inboxes: [desk.id] },
+  )
   const quiet = await client.inboxes.create({ mailboxName: 'billing', podId: pod.id })
   for (const name of ['orders', 'support-eu']) {
     await client.inboxes.create({ mailboxName: name, podId: pod.id })
@@ -257,6 +263,15 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       },
       rules: { path: '/console/sender-rules', ready: '.table' },
       keys: { path: '/console/keys', ready: '.table' },
+      connections: { path: '/console/connections', ready: '.table' },
+      'connections-cursor': {
+        path: '/console/connections',
+        ready: '.table',
+        act: async (page) => {
+          await page.getByRole('tab', { name: 'Cursor' }).click()
+          await page.getByRole('link', { name: 'Add to Cursor' }).waitFor()
+        },
+      },
       sandbox: { path: '/console/sandbox', ready: '.table' },
       'sandbox-view': {
         path: '/console/sandbox',

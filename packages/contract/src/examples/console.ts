@@ -14,6 +14,7 @@ const session: Session = {
   approver: null,
   csrfToken: '…',
   expiresAt: '2026-11-30T18:00:02.098Z',
+  publicUrl: 'https://mail.example.com',
   isSandbox: false,
   inboxDomain: 'mail.example.com',
   version: '0.1.0',

@@ -29,7 +29,11 @@ export function sessionHandlers(options: {
 }): Record<SessionOperationId, AnyHandler> {
   const { signIn, sessions, readers, publicUrl } = options
   const present = (signedIn: SignedIn) =>
-    presentSession(signedIn, options.isSandbox(), options.inboxDomain)
+    presentSession(signedIn, {
+      publicUrl: publicUrl(),
+      isSandbox: options.isSandbox(),
+      inboxDomain: options.inboxDomain,
+    })
   return {
     'session.create': async (
       { body }: { body: CreateSession },
@@ -62,8 +66,7 @@ export function sessionHandlers(options: {
 
 function presentSession(
   { session, account, key, approver }: SignedIn,
-  isSandbox: boolean,
-  inboxDomain: string,
+  service: Pick<SessionShape, 'publicUrl' | 'isSandbox' | 'inboxDomain'>,
 ): SessionShape {
   return {
     account: { id: account.id, name: account.name, plan: account.plan },
@@ -71,8 +74,7 @@ function presentSession(
     approver: approver && { id: approver.id, name: approver.name },
     csrfToken: session.csrfToken,
     expiresAt: presentTime(session.expiresAtMs),
-    isSandbox,
-    inboxDomain,
+    ...service,
     version: programVersion(),
   }
 }

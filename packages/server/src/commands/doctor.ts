@@ -1,6 +1,7 @@
 // Checks this machine as a mail host from within. Changes nothing and sends no mail.
 
 import { openToRead } from '#app/open-store.ts'
+import { checkAssistants } from '#commands/doctor/check-assistants.ts'
 import {
   checkInboxDomain,
   checkNames,
@@ -136,6 +137,7 @@ async function examineNetwork(
   const host: Aim = { check: 'mail host', expected: `the MX of ${inboxDomain} answers` }
   const out: Aim = { check: 'port out', expected: 'connections to other mail servers' }
   const names: Aim = { check: 'name', expected: 'addresses and their names' }
+  const assistants: Aim = { check: 'assistants', expected: 'assistants can sign in' }
   const needsHosts = delivery !== 'sandbox' && !(isDnsThere && (await isNowhere(context)))
   const byDns = (aim: Aim, check: (signal: AbortSignal) => Promise<Finding[]>) =>
     isDnsThere || delivery === 'sandbox'
@@ -154,6 +156,7 @@ async function examineNetwork(
       await checkRelay(context, signal),
     ]),
     byDns(names, () => checkNames(context)),
+    within(assistants, async (signal) => [await checkAssistants(settings, signal)]),
   ])
   return groups.flat()
 }

@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import type { World } from '#test/world.ts'
 
-export type Service = Pick<World, 'baseUrl' | 'key'>
+export type Service = { readonly baseUrl: string; readonly key: string }
 
 export const REDIRECT = 'https://assistant.example/callback'
 const VERIFIER = 'a-verifier-of-the-test-with-at-least-43-characters'
@@ -22,7 +21,7 @@ export function challengeOf(verifier = VERIFIER): string {
 }
 
 export function postForm(
-  { baseUrl }: Pick<World, 'baseUrl'>,
+  { baseUrl }: Pick<Service, 'baseUrl'>,
   path: string,
   fields: Record<string, string> | URLSearchParams,
   headers: Record<string, string> = {},
@@ -54,7 +53,7 @@ export function postJson({ baseUrl }: Service, path: string, body: unknown): Pro
 }
 
 export function authorizeUrl(
-  { baseUrl }: Pick<World, 'baseUrl'>,
+  { baseUrl }: Pick<Service, 'baseUrl'>,
   clientId: string,
   changes: Record<string, string | undefined> = {},
 ): string {
@@ -186,7 +185,7 @@ export type Asked = { method?: string; params?: object; path?: string }
 
 /** A message to the MCP endpoint. */
 export function callMcp(
-  { baseUrl }: Pick<World, 'baseUrl'>,
+  { baseUrl }: Pick<Service, 'baseUrl'>,
   token: string | null,
   { method = 'tools/list', params = {}, path = '/mcp' }: Asked = {},
 ): Promise<Response> {
