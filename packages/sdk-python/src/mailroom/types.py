@@ -4087,6 +4087,8 @@ class Session(Resource):
     """The value for the header X-CSRF-Token, which every request except GET needs."""
     expires_at: str
     """When the session ends."""
+    public_url: str
+    """The URL of the service, without a slash at the end, as other programs reach it."""
     is_sandbox: bool
     """Whether the sandbox captures mail instead of sending it."""
     inbox_domain: str
