@@ -219,6 +219,7 @@ test('Markdown is sent with HTML made from it, and the signature of the inbox un
   assert.deepEqual([draft.format, draft.includeSignature], ['markdown', false])
   const both = await world.run([...mail, '--html', '<p>Hello</p>'])
   assert.match(both.stderr, /bodyHtml.+cannot be used with the format markdown/)
+  await world.client.inboxes.delete(own.id)
 })
 
 test('the text comes from standard input, and nothing is sent without a text', async () => {

@@ -35,6 +35,7 @@ export type ComposedMessage = {
   readonly replyTo: string
   readonly subject: string
   readonly body: string
+  readonly format: SavedDraft['format']
   readonly isQuoting: boolean
   /** Whether the files of the forwarded message are attached. */
   readonly isWithFiles: boolean
@@ -50,6 +51,7 @@ export function composedOf({ to, cc, subject }: Draft): ComposedMessage {
     replyTo: '',
     subject,
     body: '',
+    format: 'auto',
     isQuoting: true,
     isWithFiles: true,
     sendAt: null,
@@ -66,6 +68,7 @@ export function composedOfSaved(saved: SavedDraft, draft: Draft): ComposedMessag
     replyTo: saved.replyTo ?? '',
     subject: draft.replied === null ? (saved.subject ?? '') : draft.subject,
     body: saved.body ?? '',
+    format: saved.format,
     isQuoting: saved.includeQuote,
     sendAt: saved.sendAt === null ? null : localMinute(new Date(saved.sendAt)),
   }
@@ -94,6 +97,7 @@ export function fieldsOf(
     bcc: orNull(list(composed.bcc)),
     replyTo: list(composed.replyTo)[0] ?? null,
     body: textOrNull(composed.body),
+    format: composed.format,
     sendAt: timeOf(composed.sendAt),
     ...(draft.replied === null
       ? { subject: textOrNull(composed.subject.trim()) }

@@ -349,7 +349,10 @@ export class Writing {
     }
   }
 
-  async #sendStored(saved: SavedDraft, { to, cc, bcc, body }: Fields): Promise<SentMessage> {
+  async #sendStored(
+    saved: SavedDraft,
+    { to, cc, bcc, body, format }: Fields,
+  ): Promise<SentMessage> {
     const once = { idempotencyKey: this.#key, maxRetries: 0 }
     const { forwarded } = this.draft
     if (forwarded === null) {
@@ -360,6 +363,7 @@ export class Writing {
       ...(cc && { cc }),
       ...(bcc && { bcc }),
       body: body ?? '',
+      ...(format && { format }),
       includeAttachments: this.state.value.composed.isWithFiles,
     }
     const sent = await client.messages.forward(forwarded.id, forward, once)

@@ -259,7 +259,7 @@ function ComposeTools({
   isStuck: boolean
   attach: ComponentChildren
 }) {
-  const { composed, problem, isSending } = state.value
+  const { composed, saved, problem, isSending } = state.value
   const isAnother = problem?.kind === 'failed' && problem.isAnother
   return (
     <div class="compose-tools">
@@ -281,6 +281,16 @@ function ComposeTools({
           isChecked={composed.sendAt !== null}
           onChecked={(isLater) =>
             write({ ...composed, sendAt: isLater ? tomorrowMorning() : null })
+          }
+        />
+      )}
+      {saved?.bodyHtml == null && (
+        <CheckField
+          label="Markdown"
+          name="markdown"
+          isChecked={composed.format === 'markdown'}
+          onChecked={(isMarkdown) =>
+            write({ ...composed, format: isMarkdown ? 'markdown' : 'auto' })
           }
         />
       )}

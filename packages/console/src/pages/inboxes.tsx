@@ -12,7 +12,7 @@ import { useResource } from '#data/use-resource.ts'
 import { InboxRetention, retentionWords, WiderRetention } from '#mail/retention.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
-import { SelectField, TextField } from '#parts/field.tsx'
+import { AreaField, SelectField, TextField } from '#parts/field.tsx'
 import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
@@ -23,6 +23,7 @@ import { CreateInbox } from './create-inbox.tsx'
 type Asked =
   | { kind: 'create' }
   | { kind: 'rename'; inbox: Inbox }
+  | { kind: 'signature'; inbox: Inbox }
   | { kind: 'retention'; inbox: Inbox }
   | { kind: 'wider-retention' }
   | { kind: 'delete'; inbox: Inbox }
@@ -102,6 +103,13 @@ export function InboxesPage() {
           inbox={asked.inbox}
           onClose={close}
           onDone={() => done('Display name saved')}
+        />
+      )}
+      {asked?.kind === 'signature' && (
+        <SignatureDialog
+          inbox={asked.inbox}
+          onClose={close}
+          onDone={() => done('Signature saved')}
         />
       )}
       {asked?.kind === 'retention' && (
@@ -186,6 +194,12 @@ function InboxTable({
               />
               <Button
                 kind="quiet"
+                icon="person"
+                label={`Signature of ${inbox.address}`}
+                onClick={() => ask({ kind: 'signature', inbox })}
+              />
+              <Button
+                kind="quiet"
                 icon="clock"
                 label={`How long ${inbox.address} keeps mail`}
                 onClick={() => ask({ kind: 'retention', inbox })}
@@ -201,6 +215,42 @@ function InboxTable({
         )
       })}
     </Table>
+  )
+}
+
+function SignatureDialog({
+  inbox,
+  onClose,
+  onDone,
+}: {
+  inbox: Inbox
+  onClose: () => void
+  onDone: () => void
+}) {
+  const [signature, setSignature] = useState(inbox.signature ?? '')
+  return (
+    <FormDialog
+      title={`Signature of ${inbox.address}`}
+      action="Save"
+      onClose={onClose}
+      submit={async () => {
+        const trimmed = signature.trim()
+        await client.inboxes.update(inbox.id, { signature: trimmed === '' ? null : trimmed })
+        onDone()
+      }}
+    >
+      {(fields) => (
+        <AreaField
+          label="Signature"
+          name="signature"
+          value={signature}
+          onValue={setSignature}
+          error={fields.signature}
+          hint="Markdown, which is added below the text of every message from the inbox."
+          autofocus
+        />
+      )}
+    </FormDialog>
   )
 }
 

@@ -65,6 +65,8 @@ suite('drafts in the console', () => {
     await untilSaved()
     const names = (await stored(id)).attachments.map(({ filename }) => filename)
     assert.deepEqual(names, ['b.txt'])
+    await dialog().getByLabel('Markdown').check()
+    await until(async () => (await stored(id)).format === 'markdown')
     await examine(world, 'draft')
     await field('Subject').fill('Minutes of Monday')
     await page.keyboard.press('Escape')

@@ -123,10 +123,11 @@ class Writer {
   }
 
   #list({ ordered, start, items }: Tokens.List, depth: number): string {
-    const content = items.map(({ tokens, loose }) => {
+    const content = items.map(({ tokens, loose, task }) => {
       const item = this.blocks(tokens, depth + 1).trimEnd()
+      const style = `margin:0 0 ${loose ? '0' : '4px'}${task ? ';list-style-type:none' : ''}`
       this.#count()
-      return loose ? `<li>${item}</li>\n` : `<li style="margin:0 0 4px">${item}</li>\n`
+      return `<li style="${style}">${item}</li>\n`
     })
     const style = depth > 0 ? LIST.replace('12px', '4px') : LIST
     this.#count()
