@@ -13,13 +13,14 @@ const here = join(packages, 'clients')
 const dist = join(here, 'dist')
 
 await Promise.all(
-  ['sdk', 'cli'].map((name) =>
+  ['sdk', 'tools', 'cli'].map((name) =>
     promisify(execFile)(process.execPath, [join(packages, name, 'build.ts')]),
   ),
 )
 const wheel = wheelOf(join(packages, 'sdk-python'))
 const files = {
   'mailroom-sdk.tgz': npmTarballOf(join(packages, 'sdk')),
+  'mailroom-tools.tgz': npmTarballOf(join(packages, 'tools')),
   'mailroom-cli.tgz': npmTarballOf(join(packages, 'cli')),
   [wheel.name]: wheel.content,
 }

@@ -12,6 +12,7 @@ const run = promisify(execFile)
 const BUILD = fileURLToPath(import.meta.resolve('#build.ts'))
 const TYPES = {
   'mailroom-sdk.tgz': 'application/gzip',
+  'mailroom-tools.tgz': 'application/gzip',
   'mailroom-cli.tgz': 'application/gzip',
   'mailroom-python.whl': 'application/zip',
 }
@@ -59,7 +60,7 @@ test('an unknown client is not found, and the list names the known ones with the
     assert.equal((await get(`/clients/${name}`)).status, 404, name)
   }
   const list = await (await get('/clients')).text()
-  for (const name of ['mailroom-sdk.tgz', 'mailroom-cli.tgz'] as const) {
+  for (const name of ['mailroom-sdk.tgz', 'mailroom-tools.tgz', 'mailroom-cli.tgz'] as const) {
     assert.ok(list.includes(urlOf(name)), list)
   }
 })

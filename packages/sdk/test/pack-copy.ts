@@ -9,12 +9,12 @@ import { promisify } from 'node:util'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** The path of the tarball, which is in `folder`. */
-export async function packCopy(name: 'cli' | 'sdk', folder: string): Promise<string> {
+export async function packCopy(name: 'cli' | 'sdk' | 'tools', folder: string): Promise<string> {
   const copy = join(folder, 'checkout')
   await mkdir(join(copy, 'packages'), { recursive: true })
   await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'))
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
-  for (const one of ['cli', 'clients', 'sdk']) {
+  for (const one of ['cli', 'clients', 'sdk', 'tools']) {
     await cp(join(root, 'packages', one), join(copy, 'packages', one), {
       recursive: true,
       filter: (path) => !/\/(dist|node_modules)$/.test(path),

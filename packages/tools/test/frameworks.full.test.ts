@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { packCopy } from '@mailroom/sdk/test/pack-copy.ts'
 import { opened, openWorld } from '@mailroom/server/test/world.ts'
 import { openOpenAiPeer, type Script } from '#test/openai-peer.ts'
 
@@ -20,6 +21,7 @@ if (skip) console.error(`${skip}: the programs of docs/frameworks.md are NOT TES
 
 const page = readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')
 const programs = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) => text)
+const readme = readFileSync(join(ROOT, 'packages/tools/README.md'), 'utf8')
 
 const SCRIPT: Script = [
   () => ({ tool: 'list_unread', given: {} }),
@@ -40,8 +42,11 @@ suite('the programs of docs/frameworks.md', { skip }, () => {
     project = await mkdtemp(join(tmpdir(), 'mailroom-frameworks-'))
     const modules = join(project, 'node_modules')
     mkdirSync(join(modules, '@mailroom'), { recursive: true })
-    for (const name of ['sdk', 'tools']) {
-      symlinkSync(join(ROOT, 'packages', name), join(modules, '@mailroom', name))
+    for (const name of ['sdk', 'tools'] as const) {
+      const folder = join(modules, '@mailroom', name)
+      mkdirSync(folder)
+      const tarball = await packCopy(name, await mkdtemp(join(project, 'pack-')))
+      await run('tar', ['-xzf', tarball, '-C', folder, '--strip-components=1'])
     }
     for (const name of readdirSync(join(installed, 'node_modules'))) {
       symlinkSync(join(installed, 'node_modules', name), join(modules, name))
@@ -64,7 +69,8 @@ suite('the programs of docs/frameworks.md', { skip }, () => {
       skipLibCheck: true,
       allowImportingTsExtensions: true,
     }
-    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    const files = programs.map((_, index) => `program-${index}.ts`)
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
     const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', project]
     const checked = await run(process.execPath, args).catch((error) => error)
     assert.equal(checked.stdout, '')
@@ -72,6 +78,7 @@ suite('the programs of docs/frameworks.md', { skip }, () => {
 
   test('answer mail, each with a scripted model', LIMIT, async () => {
     assert.equal(programs.length, 6)
+    assert.ok(readme.includes(programs[0] ?? ''), 'the README has the first program')
     const inbox = await world.inbox('agent')
     for (const [index, text] of programs.entries()) {
       const subject = `Question ${index}`

@@ -7,12 +7,13 @@ import { problem } from '#platform/problem.ts'
 import { type BuiltFile, type BuiltFiles, openBuiltFiles, sendFile } from './built-files.ts'
 
 const SDK = 'mailroom-sdk.tgz'
+const TOOLS = 'mailroom-tools.tgz'
 const CLI = 'mailroom-cli.tgz'
 /** pip takes a wheel only under a name with its version. This name is for programs that do not know the version. */
 const WHEEL = 'mailroom-python.whl'
 const LIST = '/clients'
 
-export const CLIENT_PATHS = [LIST, ...[SDK, CLI, WHEEL].map((name) => `${LIST}/${name}`)]
+export const CLIENT_PATHS = [LIST, ...[SDK, TOOLS, CLI, WHEEL].map((name) => `${LIST}/${name}`)]
 
 const BUILT = fileURLToPath(new URL('../../../clients/dist', import.meta.url))
 
@@ -47,7 +48,7 @@ export function addClients(app: FastifyInstance, publicUrl: () => string): void 
 
 async function findClient(files: BuiltFiles, name: string): Promise<BuiltFile> {
   const wheel = await findWheel()
-  const known = [SDK, CLI, WHEEL, wheel]
+  const known = [SDK, TOOLS, CLI, WHEEL, wheel]
   if (!known.includes(name)) {
     throw problem('not_found', 'There is no such client.', { fix: `GET ${LIST} lists them.` })
   }
@@ -71,6 +72,8 @@ function installText(base: string, wheel: string): string {
   return [
     'TypeScript and JavaScript:',
     `  npm install ${base}/${SDK}`,
+    'Tools for agent frameworks in TypeScript and JavaScript:',
+    `  npm install ${base}/${SDK} ${base}/${TOOLS}`,
     'Command line and MCP over standard input and output:',
     `  npx --yes ${base}/${CLI} --help`,
     `  npm install --global ${base}/${CLI}`,
