@@ -127,12 +127,16 @@ function placeOf(redirectUri: string): string {
   return `the program for ${url.protocol}`
 }
 
-/** A source of `form-action`, which browsers also apply to the redirect after a form. */
+/**
+ * Sources of `form-action`, which browsers also apply to the redirects after a form. A program often
+ * redirects again, to a page of its maker.
+ */
 function formTarget({ redirectUri }: AuthorizationRequest): string {
   const url = new URL(redirectUri)
+  if (url.protocol === 'https:') return 'https:'
   // A source has no form for IPv6.
-  const isNamed = url.protocol === 'https:' || (isLoopback(url) && url.hostname !== '[::1]')
-  return isNamed ? url.origin : url.protocol
+  const isSource = isLoopback(url) && url.hostname !== '[::1]'
+  return `https: ${isSource ? url.origin : url.protocol}`
 }
 
 export function refusedRequestPage(

@@ -31,6 +31,7 @@ const PERMITTED: Partial<Record<OperationId, readonly ConnectionScope[]>> = {
   'messages.search': READ,
   'messages.view': READ,
   'messages.raw': READ,
+  'messages.headers': READ,
   'messages.deliveries': [...READ, ...SEND],
   'attachments.get': READ,
   'attachments.text': READ,
@@ -83,6 +84,9 @@ const KINDS: Readonly<Record<string, Kind>> = {
   drafts: 'draft',
 }
 
+/** The handler lists only the granted inboxes. */
+const WITHOUT_INBOX: ReadonlySet<OperationId> = new Set(['inboxes.list'])
+
 /** Fields of queries and bodies that name an object. */
 const FIELDS: Readonly<Record<string, Kind>> = {
   inboxId: 'inbox',
@@ -113,8 +117,7 @@ export async function namedInboxes(
     body: unknown
   },
 ): Promise<(string | null)[]> {
-  // The handler lists only the granted inboxes and their labels.
-  if (operationId === 'inboxes.list') return []
+  if (WITHOUT_INBOX.has(operationId)) return []
   const ofPath = namesInPath(operationOf(operationId).path, path)
   const names = [...ofPath, ...namesIn(query)]
   if (names.length === 0) return [null]

@@ -266,7 +266,7 @@ onEachEngine('OAuth', (engine) => {
     for (const page of [opened, skipped]) {
       const policy = page.headers.get('content-security-policy') ?? ''
       assert.match(policy, /default-src 'none'.*frame-ancestors 'none'/)
-      assert.match(policy, /form-action https:\/\/assistant\.example 'self'/)
+      assert.match(policy, /form-action https: 'self'/)
     }
   })
 
