@@ -1,4 +1,5 @@
-// Makes dist/, which leaves this repository: JavaScript and declarations that stand alone, for `npm pack`.
+// Makes dist/, which leaves this repository: JavaScript and declarations that stand alone, as ES modules and, in
+// dist/cjs, for require.
 
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,9 +10,18 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const dist = `${here}dist`
 
+function compile(outDir: string, options: readonly string[]): void {
+  const args = ['-p', `${here}tsconfig.build.json`, '--outDir', outDir, ...options]
+  execFileSync(process.execPath, [`${root}node_modules/typescript/bin/tsc`, ...args], {
+    stdio: 'inherit',
+  })
+}
+
 rmSync(dist, { recursive: true, force: true })
-const compiler = [`${root}node_modules/typescript/bin/tsc`, '-p', `${here}tsconfig.build.json`]
-execFileSync(process.execPath, [...compiler, '--outDir', dist], { stdio: 'inherit' })
+compile(dist, [])
+const asCommonJs = ['--module', 'commonjs', '--moduleResolution', 'bundler']
+compile(`${dist}/cjs`, [...asCommonJs, '--verbatimModuleSyntax', 'false'])
+writeFileSync(`${dist}/cjs/package.json`, '{ "type": "commonjs" }\n')
 
 for (const name of globSync('**/*.d.ts', { cwd: dist })) {
   const path = `${dist}/${name}`
@@ -23,5 +33,8 @@ for (const name of globSync('**/*.d.ts', { cwd: dist })) {
     .replaceAll('Uint8Array<ArrayBufferLike>', 'Uint8Array')
   writeFileSync(path, text)
 }
-writeFileSync(`${dist}/contract.d.ts`, sdkTypesSource())
+for (const folder of [dist, `${dist}/cjs`]) {
+  writeFileSync(`${folder}/contract.d.ts`, sdkTypesSource())
+}
 writeFileSync(`${dist}/contract.js`, 'export {}\n')
+writeFileSync(`${dist}/cjs/contract.js`, '')

@@ -445,6 +445,9 @@ export const Event = Type.Unsafe<WithAbsent<Events[keyof Events]>>({
 })
 export type Event = Static<typeof Event>
 
+/** An event of one type: `EventOf<'message.received'>`. */
+export type EventOf<Kind extends Event['event']> = Extract<Event, { event: Kind }>
+
 const WAIT_SECONDS_MAX = 60
 const WAIT_SECONDS_DEFAULT = 30
 

@@ -102,6 +102,18 @@ export type QueryOf<Id extends OperationId> = Operations[Id] extends {
   ? Static<Query>
   : Record<never, never>
 
+type CamelCase<Name> = Name extends `${infer Word}_${infer Rest}`
+  ? `${Word}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
+/**
+ * Query parameters as clients give them: all optional, in camelCase or as the contract spells them.
+ * The service accepts both.
+ */
+export type OptionsOf<Id extends OperationId> = Partial<QueryOf<Id>> & {
+  [Name in keyof QueryOf<Id> as CamelCase<Name>]?: QueryOf<Id>[Name]
+}
+
 /** The request body; undefined if the operation has none. */
 export type BodyOf<Id extends OperationId> = Operations[Id] extends {
   readonly body: infer Body extends TSchema

@@ -22,6 +22,8 @@ export function sdkTypesSource(): string {
     'export type OperationId = keyof Operations',
     "export type BodyOf<Id extends OperationId> = Operations[Id]['body']",
     "export type QueryOf<Id extends OperationId> = Operations[Id]['query']",
+    "export type OptionsOf<Id extends OperationId> = Partial<Operations[Id]['query']>",
+    "export type EventOf<Kind extends Event['event']> = Extract<Event, { event: Kind }>",
     "export type ResponseOf<Id extends OperationId> = Operations[Id]['response']",
   ].join('\n\n')}\n`
 }
@@ -86,11 +88,24 @@ function typesOf(id: OperationId): string[] {
   )
 }
 
+/** Query parameters in camelCase, and as the contract spells them for programs that do so. */
+function inCamelCase({ properties = {}, ...query }: Schema): Schema {
+  const both = Object.entries(properties).flatMap(([name, property]): [string, Schema][] => {
+    const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    if (camel === name) return [[name, property]]
+    return [
+      [camel, property],
+      [name, { ...property, description: `@deprecated Use ${camel}.` }],
+    ]
+  })
+  return { ...query, properties: Object.fromEntries(both) }
+}
+
 function schemasOf(id: OperationId): Record<string, Schema | undefined> {
   const { body, query, success, otherSuccess } = operationOf(id)
   return {
     body: body as Schema | undefined,
-    query: query as Schema | undefined,
+    query: query && inCamelCase(query as Schema),
     response: 'schema' in success ? (success.schema as Schema) : undefined,
     ...(otherSuccess && { otherResponse: otherSuccess.schema as Schema }),
   }

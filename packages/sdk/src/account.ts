@@ -1,6 +1,6 @@
 // The methods for the account, its keys and figures, and for the service.
 
-import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
+import type { BodyOf, OptionsOf, QueryOf } from '@mailroom/contract/operations.ts'
 import type { Api, ListOptions } from './api.ts'
 import type { RequestOptions } from './transport.ts'
 
@@ -91,7 +91,7 @@ export function pairing(api: Api) {
 /** Statistics of the account's mail. */
 export function stats(api: Api) {
   return {
-    get: ({ range, ...options }: QueryOf<'stats.get'> & RequestOptions = {}) =>
+    get: ({ range, ...options }: OptionsOf<'stats.get'> & RequestOptions = {}) =>
       api.call({ id: 'stats.get', query: { range }, options }),
   }
 }
@@ -104,7 +104,7 @@ export function usage(api: Api) {
       timeoutMs,
       maxRetries,
       ...query
-    }: Partial<QueryOf<'usage.get'>> & RequestOptions = {}) =>
+    }: OptionsOf<'usage.get'> & RequestOptions = {}) =>
       api.call({ id: 'usage.get', query, options: { signal, timeoutMs, maxRetries } }),
   }
 }

@@ -1,9 +1,10 @@
 // Calls to operations, typed by the contract.
 
 import type { Event } from '@mailroom/contract/events.ts'
-import type { QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
+import type { OptionsOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { type FollowOptions, follow } from './follow.ts'
 import { type Listed, Listing, type Page, type PageBounds } from './listing.ts'
+import type { ResponsePromise } from './response.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
 export type DownloadedFile = {
@@ -41,7 +42,7 @@ export type ItemOf<Id extends ListId> =
   ResponseOf<Id> extends { data: (infer Item extends Listed)[] } ? Item : never
 
 /** Filters of the operation, page bounds, and request options. */
-export type ListOptions<Id extends ListId> = Omit<Partial<QueryOf<Id>>, keyof PageBounds> &
+export type ListOptions<Id extends ListId> = Omit<OptionsOf<Id>, keyof PageBounds> &
   PageBounds &
   RequestOptions
 
@@ -54,37 +55,40 @@ export class Api {
     this.transport = transport
   }
 
-  call<Id extends Call['id']>(call: Call & { readonly id: Id }): Promise<ResponseOf<Id>> {
+  call<Id extends Call['id']>(call: Call & { readonly id: Id }): ResponsePromise<ResponseOf<Id>> {
     return this.transport.json(call)
   }
 
-  async carryOut(call: Call): Promise<void> {
-    await this.transport.send(call)
+  carryOut(call: Call): ResponsePromise<void> {
+    return this.transport.request(call, () => undefined)
   }
 
-  async download(call: Call): Promise<DownloadedFile> {
-    const { headers, bytes } = await this.transport.send(call)
-    return { content: bytes, contentType: headers.get('content-type') ?? '' }
+  download(call: Call): ResponsePromise<DownloadedFile> {
+    return this.transport.request(call, ({ headers, bytes }) => ({
+      content: bytes,
+      contentType: headers.get('content-type') ?? '',
+    }))
   }
 
-  async text(call: Call): Promise<string> {
-    const { bytes } = await this.transport.send(call)
-    return new TextDecoder().decode(bytes)
+  text(call: Call): ResponsePromise<string> {
+    return this.transport.request(call, ({ bytes }) => new TextDecoder().decode(bytes))
   }
 
-  async view(
+  view(
     id: 'messages.view' | 'threads.view',
     ofId: string,
     { maxChars, offset, links, unfold, ...options }: ViewOptions,
-  ): Promise<View> {
+  ): ResponsePromise<View> {
     const query = { max_chars: maxChars, offset, links, unfold }
-    const { headers, bytes } = await this.transport.send({ id, path: { id: ofId }, query, options })
-    const next = headers.get('x-view-next-offset')
-    return {
-      text: new TextDecoder().decode(bytes),
-      totalChars: Number(headers.get('x-view-total-chars')),
-      nextOffset: next === null ? null : Number(next),
-    }
+    const call = { id, path: { id: ofId }, query, options }
+    return this.transport.request(call, ({ headers, bytes }) => {
+      const next = headers.get('x-view-next-offset')
+      return {
+        text: new TextDecoder().decode(bytes),
+        totalChars: Number(headers.get('x-view-total-chars')),
+        nextOffset: next === null ? null : Number(next),
+      }
+    })
   }
 
   /** The response body as a stream. */
@@ -93,7 +97,7 @@ export class Api {
   }
 
   follow(options: FollowOptions): AsyncGenerator<Event, void, undefined> {
-    return follow(this.transport.service, options)
+    return follow(this.transport, options)
   }
 
   list<Id extends ListId>(

@@ -32,7 +32,7 @@ import {
   unsubscribe,
   webhooks,
 } from './namespaces.ts'
-import { erasures, exports, imports } from './transfers.ts'
+import { erasures, imports, mailExports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 import { type ContextOfWork, type OptionsOfWork, work } from './work.ts'
 
@@ -48,7 +48,7 @@ export type {
 export type { Domain, DomainRecord } from '@mailroom/contract/domains.ts'
 export type { Draft } from '@mailroom/contract/drafts.ts'
 export type { Erasure } from '@mailroom/contract/erasures.ts'
-export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/events.ts'
+export type { Event, EventAttachment, EventMessage, EventOf } from '@mailroom/contract/events.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/inboxes.ts'
 export type { InboxLimits } from '@mailroom/contract/limits.ts'
 export type {
@@ -90,9 +90,15 @@ export type {
   WholeWebhookDelivery,
 } from '@mailroom/contract/webhooks.ts'
 export type { DownloadedFile, View, ViewOptions } from './api.ts'
-export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
+export {
+  MailroomConnectionError,
+  MailroomError,
+  type MailroomErrorCode,
+  MailroomTimeoutError,
+} from './error.ts'
 export type { FollowOptions, WebSocketConstructor, WebSocketLike } from './follow.ts'
 export type { EventListing, Listing, Page } from './listing.ts'
+export type { ResponseInfo, ResponsePromise, WithResponse } from './response.ts'
 export type {
   DraftToCreate,
   FileToSend,
@@ -103,7 +109,12 @@ export type {
   SendOptions,
 } from './sending.ts'
 export type { UntilDoneOptions } from './transfers.ts'
-export type { MailroomOptions, RequestOptions } from './transport.ts'
+export type {
+  MailroomOptions,
+  ReceivedResponse,
+  RequestOptions,
+  SentRequest,
+} from './transport.ts'
 export {
   type VerifyWebhookOptions,
   verifyWebhook,
@@ -127,7 +138,7 @@ export class Mailroom {
   readonly domains: ReturnType<typeof domains>
   readonly drafts: ReturnType<typeof drafts>
   readonly erasures: ReturnType<typeof erasures>
-  readonly exports: ReturnType<typeof exports>
+  readonly exports: ReturnType<typeof mailExports>
   readonly imports: ReturnType<typeof imports>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
@@ -154,7 +165,8 @@ export class Mailroom {
 
   readonly #options: MailroomOptions
 
-  constructor(options: MailroomOptions) {
+  /** The URL and the key default to `MAILROOM_BASE_URL` and `MAILROOM_API_KEY`. */
+  constructor(options: MailroomOptions = {}) {
     this.#options = options
     const api = new Api(new Transport(options))
     this.pods = pods(api)
@@ -162,7 +174,7 @@ export class Mailroom {
     this.domains = domains(api)
     this.drafts = drafts(api)
     this.erasures = erasures(api)
-    this.exports = exports(api)
+    this.exports = mailExports(api)
     this.imports = imports(api)
     this.threads = threads(api)
     this.messages = messages(api)

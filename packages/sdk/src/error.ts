@@ -38,7 +38,12 @@ export class MailroomError extends Error {
 
 /** There was no response, or the response cannot be parsed; `cause` has the reason. */
 export class MailroomConnectionError extends Error {
-  override readonly name = 'MailroomConnectionError'
+  override readonly name: string = 'MailroomConnectionError'
+}
+
+/** There was no response within `timeoutMs`. */
+export class MailroomTimeoutError extends MailroomConnectionError {
+  override readonly name = 'MailroomTimeoutError'
 }
 
 /** Seconds from Retry-After (RFC 9110 §10.2.3), a number or a date; null without the header. */

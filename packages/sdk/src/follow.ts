@@ -1,9 +1,12 @@
-// Streams events over a WebSocket that reconnects: every event once, in log order.
+// Follows events over connections that are renewed: every event once, in log order. Uses a
+// WebSocket, or server-sent events if the runtime has none.
 
 import type { Event } from '@mailroom/contract/events.ts'
 import type { Message } from '@mailroom/contract/messages.ts'
 import { MailroomError } from './error.ts'
-import { backoffMs, pause } from './transport.ts'
+import type { EventFeed, FeedEnd, OnNotices, Subscribe } from './event-feed.ts'
+import { EventStream } from './event-stream.ts'
+import { backoffMs, pause, type Transport } from './transport.ts'
 
 export type FollowOptions = {
   /** Only events of these inboxes and of the inboxes in `podIds`. */
@@ -23,9 +26,12 @@ export type FollowOptions = {
   onNotice?: (message: string) => void
   /** Ends the iteration; a pending `next` rejects with the signal's reason. */
   signal?: AbortSignal
-  /** Replaces the runtime's WebSocket; Node has one since version 22. */
-  WebSocket?: WebSocketConstructor
-  /** Sends a ping after this time without an event; default 45 seconds. */
+  /**
+   * Replaces the runtime's WebSocket. With null, and in a runtime that has none, such as Node.js
+   * before version 22, server-sent events are used.
+   */
+  WebSocket?: WebSocketConstructor | null
+  /** Sends a ping over the WebSocket after this time without an event; default 45 seconds. */
   heartbeatMs?: number
 }
 
@@ -48,17 +54,21 @@ const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
  * account, or if no event kind is known. Reconnects after any other failure.
  */
 export function follow(
-  service: { readonly baseUrl: string; readonly apiKey: string },
+  transport: Transport,
   options: FollowOptions,
 ): AsyncGenerator<Event, void, undefined> {
-  const WebSocket: WebSocketConstructor | undefined = options.WebSocket ?? globalThis.WebSocket
-  if (WebSocket === undefined) {
-    throw new TypeError(
-      'This runtime has no WebSocket. Pass one in the option WebSocket, such as the one of the package ws.',
-    )
-  }
+  const given: WebSocketConstructor | undefined = globalThis.WebSocket
+  const WebSocket = options.WebSocket === undefined ? given : options.WebSocket
+  const { heartbeatMs = HEARTBEAT_MS_DEFAULT } = options
+  const open: OpenFeed = (subscribe, onSubscribed) =>
+    WebSocket == null
+      ? new EventStream(transport, subscribe, onSubscribed)
+      : new EventSocket(openSocket(WebSocket, transport.service), subscribe, {
+          heartbeatMs,
+          onSubscribed,
+        })
   const leaving = new AbortController()
-  const events = followWith(() => openSocket(WebSocket, service), options, leaving.signal)
+  const events = followWith(open, options, leaving.signal)
   // A generator's own `return` waits for a pending `next`.
   const finish = events.return.bind(events)
   events.return = (value) => {
@@ -68,9 +78,11 @@ export function follow(
   return events
 }
 
+type OpenFeed = (subscribe: Subscribe, onNotices: OnNotices) => EventFeed
+
 async function* followWith(
-  open: () => WebSocketLike,
-  { signal, heartbeatMs = HEARTBEAT_MS_DEFAULT, ...options }: FollowOptions,
+  open: OpenFeed,
+  { signal, ...options }: FollowOptions,
   leaving: AbortSignal,
 ): AsyncGenerator<Event, void, undefined> {
   const over = signal === undefined ? leaving : AbortSignal.any([signal, leaving])
@@ -87,18 +99,15 @@ async function* followWith(
       categories: options.categories,
       last_event_id: after,
     }
-    const socket = new EventSocket(open(), subscribe, {
-      heartbeatMs,
-      onSubscribed: (notices) => {
-        for (const notice of notices) if (!noticed.has(notice)) options.onNotice?.(notice)
-        for (const notice of notices) noticed.add(notice)
-      },
+    const feed = open(subscribe, (notices) => {
+      for (const notice of notices) if (!noticed.has(notice)) options.onNotice?.(notice)
+      for (const notice of notices) noticed.add(notice)
     })
-    const stop = () => socket.stop()
+    const stop = () => feed.stop()
     over.addEventListener('abort', stop)
     let hasTold = false
     try {
-      for (let event = await socket.next(); event !== null; event = await socket.next()) {
+      for (let event = await feed.next(); event !== null; event = await feed.next()) {
         after = event.event_id
         hasTold = true
         yield event
@@ -106,19 +115,19 @@ async function* followWith(
       }
     } finally {
       over.removeEventListener('abort', stop)
-      socket.stop()
+      feed.stop()
     }
     if (leaving.aborted) return
     signal?.throwIfAborted()
     // The next connection resumes where this subscription started.
-    if (!hasTold && socket.notices.length > 0) after = socket.startId ?? after
-    after ??= socket.startId ?? undefined
-    const minimumMs = waitAfter(socket)
+    if (!hasTold && feed.notices.length > 0) after = feed.startId ?? after
+    after ??= feed.startId ?? undefined
+    const minimumMs = waitAfter(feed)
     if (minimumMs === null) continue
-    const wasGood = hasTold || (socket.isSubscribed && performance.now() - startMs >= GOOD_MS)
+    const wasGood = hasTold || (feed.isSubscribed && performance.now() - startMs >= GOOD_MS)
     failures = wasGood ? 0 : failures + 1
     // The service responded before, so only the connection broke, and a long wait would not help.
-    if (socket.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
+    if (feed.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
     const waitMs = Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS))
     await pause(waitMs, over).catch((reason) => {
       if (!leaving.aborted) throw reason
@@ -127,7 +136,7 @@ async function* followWith(
 }
 
 /** The shortest wait in milliseconds; null for none. Throws if a retry cannot help. */
-function waitAfter({ end }: EventSocket): number | null {
+function waitAfter({ end }: EventFeed): number | null {
   switch (end?.kind) {
     case 'refused':
       throw refusal(400, 'bad_request', end.message)
@@ -172,25 +181,6 @@ export type WebSocketLike = {
 
 export type WebSocketConstructor = new (url: string, options?: never) => WebSocketLike
 
-export type SocketEnd =
-  /** Closed by the service, or the connection broke (1006). */
-  | { readonly kind: 'closed'; readonly code: number }
-  /** Closed by the client, because a ping was not answered. */
-  | { readonly kind: 'silent' }
-  /** Closed by the client, because the reader is too slow. Earlier events can still be read. */
-  | { readonly kind: 'full' }
-  /** The service refused the subscription. */
-  | { readonly kind: 'refused'; readonly message: string }
-  | { readonly kind: 'stopped' }
-
-export type Subscribe = {
-  readonly inbox_ids?: readonly string[] | undefined
-  readonly pod_ids?: readonly string[] | undefined
-  readonly event_types?: readonly string[] | undefined
-  readonly categories?: readonly string[] | undefined
-  readonly last_event_id?: string | undefined
-}
-
 const QUEUE_EVENTS_MAX = 1_000
 /** Maximum JSON in UTF-16 units: a few of the largest events, or many small ones. */
 const QUEUE_LENGTH_MAX = 8 * 1024 * 1024
@@ -202,9 +192,9 @@ const PING = '{"type":"ping"}'
 
 type Queued = { readonly event: Event; readonly length: number }
 
-export class EventSocket {
+export class EventSocket implements EventFeed {
   /** Null while the connection is open. */
-  end: SocketEnd | null = null
+  end: FeedEnd | null = null
   isSubscribed = false
   /** Errors that the service reported about an accepted subscription. */
   readonly notices: string[] = []
@@ -308,7 +298,7 @@ export class EventSocket {
     }
   }
 
-  private finish(end: SocketEnd): void {
+  private finish(end: FeedEnd): void {
     if (this.end !== null) return
     this.end = end
     clearTimeout(this.timer)

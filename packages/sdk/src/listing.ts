@@ -1,7 +1,8 @@
 // A list of the API: one page, or all items one by one.
 
 import type { Event } from '@mailroom/contract/events.ts'
-import type { QueryOf } from '@mailroom/contract/operations.ts'
+import type { OptionsOf } from '@mailroom/contract/operations.ts'
+import type { ResponsePromise } from './response.ts'
 
 export type Page<Item> = {
   readonly data: readonly Item[]
@@ -25,27 +26,67 @@ export type PageBounds = {
   offset?: number
 }
 
-export type ReadPage<Item> = (bounds: PageBounds) => Promise<Page<Item>>
+export type ReadPage<Item> = (bounds: PageBounds) => ResponsePromise<Page<Item>>
 
 const PAGE_SIZE = 100
 /** The maximum total of a list without a limit. */
 const COUNTED_MAX = 10_000
 
 /**
- * `await listing.page()` reads one page; `for await (const item of listing)` reads page after page.
- * Items added during the iteration are not repeated; removed items may cause others to be skipped.
+ * `await` reads one page, `for await` all items page after page. It sends no request before.
  */
-export class Listing<Item extends Listed> implements AsyncIterable<Item> {
+abstract class Awaitable<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> {
+  /** Reads one page. */
+  abstract page(): ResponsePromise<Page<Item>>
+  abstract [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined>
+
+  then<Result = Page<Item>, Failure = never>(
+    onfulfilled?: ((page: Page<Item>) => Result | PromiseLike<Result>) | null,
+    onrejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
+  ): Promise<Result | Failure> {
+    return this.page().then(onfulfilled, onrejected)
+  }
+
+  /** The first item, or null if there is none. */
+  async first(): Promise<Item | null> {
+    const { data } = await this.firstPage()
+    return data[0] ?? null
+  }
+
+  /** All items of all pages, at most `max`. */
+  async all({ max = Number.POSITIVE_INFINITY }: { max?: number } = {}): Promise<Item[]> {
+    const items: Item[] = []
+    if (max <= 0) return items
+    for await (const item of this) {
+      items.push(item)
+      if (items.length >= max) break
+    }
+    return items
+  }
+
+  protected abstract firstPage(): ResponsePromise<Page<Item>>
+}
+
+/**
+ * `await listing` reads one page; `for await (const item of listing)` reads page after page. Items
+ * added during the iteration are not repeated; removed items may cause others to be skipped.
+ */
+export class Listing<Item extends Listed> extends Awaitable<Item> {
   private readonly read: ReadPage<Item>
   private readonly bounds: PageBounds
 
   constructor(read: ReadPage<Item>, bounds: PageBounds) {
+    super()
     this.read = read
     this.bounds = bounds
   }
 
-  page(): Promise<Page<Item>> {
+  page(): ResponsePromise<Page<Item>> {
     return this.read(this.bounds)
+  }
+
+  protected firstPage(): ResponsePromise<Page<Item>> {
+    return this.read({ ...this.bounds, limit: 1 })
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
@@ -72,24 +113,29 @@ function idOf(item: Listed): string {
   return 'messageId' in item ? item.messageId : item.label
 }
 
-export type EventQuery = Partial<QueryOf<'events.list'>>
+export type EventQuery = OptionsOf<'events.list'>
 
 /**
- * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of
- * the log, or with `order: 'desc'` to its beginning. Each page starts after the last event, so no
- * event is missed or repeated while the log grows.
+ * `await listing` reads one page; `for await (const event of listing)` reads to the end of the log,
+ * or with `order: 'desc'` to its beginning. Each page starts after the last event, so no event is
+ * missed or repeated while the log grows.
  */
-export class EventListing implements AsyncIterable<Event> {
-  private readonly read: (query: EventQuery) => Promise<Page<Event>>
+export class EventListing extends Awaitable<Event> {
+  private readonly read: (query: EventQuery) => ResponsePromise<Page<Event>>
   private readonly query: EventQuery
 
-  constructor(read: (query: EventQuery) => Promise<Page<Event>>, query: EventQuery) {
+  constructor(read: (query: EventQuery) => ResponsePromise<Page<Event>>, query: EventQuery) {
+    super()
     this.read = read
     this.query = query
   }
 
-  page(): Promise<Page<Event>> {
+  page(): ResponsePromise<Page<Event>> {
     return this.read(this.query)
+  }
+
+  protected firstPage(): ResponsePromise<Page<Event>> {
+    return this.read({ ...this.query, limit: 1 })
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {

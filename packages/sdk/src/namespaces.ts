@@ -1,7 +1,7 @@
 // The methods of the client, one function per namespace. The operation `a.b` of the contract is the
 // method `b` of the namespace `a`.
 
-import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
+import type { BodyOf, OptionsOf } from '@mailroom/contract/operations.ts'
 import type { Api, ListOptions, ViewOptions } from './api.ts'
 import type { FollowOptions } from './follow.ts'
 import { EventListing, type EventQuery } from './listing.ts'
@@ -52,7 +52,7 @@ function claimThreads(
   return api.call({ id: 'inboxes.claimThreads', path: { id }, body, options: given })
 }
 
-type WaitQuery = Partial<QueryOf<'inboxes.wait'>> & RequestOptions
+type WaitQuery = OptionsOf<'inboxes.wait'> & RequestOptions
 
 const WAIT_SECONDS_DEFAULT = 30
 
@@ -192,7 +192,7 @@ export function threads(api: Api) {
      */
     delete: (
       id: string,
-      { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},
+      { permanent, ...options }: OptionsOf<'threads.delete'> & RequestOptions = {},
     ) => api.carryOut({ id: 'threads.delete', path: { id }, query: { permanent }, options }),
     /** Restores the thread from the trash. */
     restore: (id: string, options?: RequestOptions) =>
@@ -200,7 +200,7 @@ export function threads(api: Api) {
     /** The messages, oldest first: all of them unless `limit` is given. */
     messages: (
       id: string,
-      { limit, offset, ...options }: QueryOf<'threads.messages'> & RequestOptions = {},
+      { limit, offset, ...options }: OptionsOf<'threads.messages'> & RequestOptions = {},
     ) => api.call({ id: 'threads.messages', path: { id }, query: { limit, offset }, options }),
     /** The thread as text for a language model, oldest message first. */
     view: (id: string, options: ViewOptions = {}) => api.view('threads.view', id, options),
@@ -259,10 +259,10 @@ export function messages(api: Api) {
     /** A page for a sandboxed frame, without scripts and remote content. */
     html: (
       id: string,
-      { images, text, ...options }: QueryOf<'messages.html'> & RequestOptions = {},
+      { images, text, ...options }: OptionsOf<'messages.html'> & RequestOptions = {},
     ) => api.text({ id: 'messages.html', path: { id }, query: { images, text }, options }),
     /** A remote image; `query` comes from the image's URL in `html` with images=show. */
-    image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
+    image: (id: string, query: OptionsOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
     /** Sends the message with its files to others in a new thread; retries like `inboxes.send`. */
     forward: (id: string, body: BodyOf<'messages.forward'>, options: SendOptions = {}) =>
@@ -381,7 +381,7 @@ export function events(api: Api) {
       signal,
       timeoutMs,
       ...query
-    }: Partial<QueryOf<'events.stream'>> & Omit<RequestOptions, 'maxRetries'> = {}) =>
+    }: OptionsOf<'events.stream'> & Omit<RequestOptions, 'maxRetries'> = {}) =>
       api.stream({ id: 'events.stream', query, options: { signal, timeoutMs } }),
   }
 }
@@ -443,7 +443,7 @@ export function sandbox(api: Api) {
     /** Delivers a complete message (RFC 5322), by its header if no envelope is given. */
     receiveRaw: (
       raw: Uint8Array<ArrayBuffer> | string,
-      { from, to, ...options }: QueryOf<'sandbox.receive'> & RequestOptions = {},
+      { from, to, ...options }: OptionsOf<'sandbox.receive'> & RequestOptions = {},
     ) =>
       api.call({
         id: 'sandbox.receive',
@@ -549,12 +549,12 @@ export function senderRules(api: Api) {
 export function policy(api: Api) {
   return {
     /** The policy of a pod or an inbox, or of the account if neither is given. */
-    get: ({ podId, inboxId, ...options }: QueryOf<'policy.get'> & RequestOptions = {}) =>
+    get: ({ podId, inboxId, ...options }: OptionsOf<'policy.get'> & RequestOptions = {}) =>
       api.call({ id: 'policy.get', query: { podId, inboxId }, options }),
     /** Replaces each direction that `body` has. */
     replace: (
       body: BodyOf<'policy.replace'>,
-      { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
+      { podId, inboxId, ifMatch, ...options }: OptionsOf<'policy.replace'> & MatchOptions = {},
     ) =>
       api.call({
         id: 'policy.replace',
@@ -566,7 +566,7 @@ export function policy(api: Api) {
     /** Returns an equal existing rule of the same policy. */
     createRule: (
       body: BodyOf<'policy.createRule'>,
-      { podId, inboxId, ...options }: QueryOf<'policy.createRule'> & RequestOptions = {},
+      { podId, inboxId, ...options }: OptionsOf<'policy.createRule'> & RequestOptions = {},
     ) => api.call({ id: 'policy.createRule', query: { podId, inboxId }, body, options }),
     deleteRule: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'policy.deleteRule', path: { id }, options }),

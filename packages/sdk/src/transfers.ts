@@ -1,7 +1,7 @@
 // Exports and imports of mail as files, and erasures.
 
 import type { Erasure } from '@mailroom/contract/erasures.ts'
-import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
+import type { BodyOf, OptionsOf } from '@mailroom/contract/operations.ts'
 import type { Export, Import } from '@mailroom/contract/transfers.ts'
 import type { Api, ListOptions } from './api.ts'
 import { pause, type RequestOptions } from './transport.ts'
@@ -13,7 +13,7 @@ export type UntilDoneOptions<Known extends Job> = RequestOptions & {
   onProgress?: (known: Known) => void
 }
 
-type ImportOptions = Partial<QueryOf<'imports.create'>> &
+type ImportOptions = OptionsOf<'imports.create'> &
   RequestOptions & {
     /** The media type of the file; by default the service detects it. */
     type?: string
@@ -22,7 +22,7 @@ type ImportOptions = Partial<QueryOf<'imports.create'>> &
 const ASK_MS_MIN = 250
 const ASK_MS_MAX = 5_000
 
-export function exports(api: Api) {
+export function mailExports(api: Api) {
   const get = (id: string, options?: RequestOptions) =>
     api.call({ id: 'exports.get', path: { id }, options })
   return {

@@ -1,16 +1,27 @@
 // Sends one API request, with timeouts, and with retries if they are safe.
 
-import { MailroomConnectionError, MailroomError, readRetryAfter } from './error.ts'
+import {
+  MailroomConnectionError,
+  MailroomError,
+  MailroomTimeoutError,
+  readRetryAfter,
+} from './error.ts'
+import { ResponsePromise } from './response.ts'
 import { routes } from './routes.ts'
+import { serviceKey, serviceUrl } from './service-url.ts'
+import { userAgent } from './user-agent.ts'
 
 export type MailroomOptions = {
-  /** The URL of the service, such as `https://mail.example.com`. */
-  baseUrl: string
   /**
-   * An account's key, or the operator's token for `admin` and `service.metrics`. The client throws
-   * an error if the key is undefined, because its environment variable is not set.
+   * The URL of the service, such as `https://mail.example.com`. Default: the environment variable
+   * `MAILROOM_BASE_URL`.
    */
-  apiKey: string | undefined
+  baseUrl?: string | undefined
+  /**
+   * An account's key, or the operator's token for `admin` and `service.metrics`. Default: the
+   * environment variable `MAILROOM_API_KEY`.
+   */
+  apiKey?: string | undefined
   /** Replaces the runtime's own `fetch`. */
   fetch?: typeof fetch
   /** Maximum number of retries of a request; default 4, 0 for none. */
@@ -22,6 +33,32 @@ export type MailroomOptions = {
   timeoutMs?: number
   /** The token of a claim, sent with every request; see `Mailroom.withLease`. */
   leaseToken?: string
+  /** Called before each attempt. It may add fields to `headers`, such as `traceparent`. */
+  onRequest?: (request: SentRequest) => void
+  /** Called after each attempt, also if there was no response. */
+  onResponse?: (response: ReceivedResponse) => void
+}
+
+/** One attempt of a request. */
+export type SentRequest = {
+  /** The method of the client, such as `inboxes.send`. */
+  readonly operation: string
+  readonly method: string
+  readonly url: string
+  /** Without Authorization and Lease-Token, so that they may be logged. */
+  readonly headers: Headers
+  /** 1 for the first attempt. */
+  readonly attempt: number
+}
+
+export type ReceivedResponse = Omit<SentRequest, 'headers'> & {
+  /** Null if there was no response. */
+  readonly status: number | null
+  readonly headers: Headers
+  readonly requestId: string | null
+  readonly durationMs: number
+  /** Why there was no response. */
+  readonly error?: unknown
 }
 
 export type RequestOptions = {
@@ -51,7 +88,11 @@ export type Call = {
   readonly options?: RequestOptions | undefined
 }
 
-export type Answer = { readonly headers: Headers; readonly bytes: Uint8Array }
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+}
 
 const RETRIES_DEFAULT = 4
 const TIMEOUT_MS_DEFAULT = 30_000
@@ -67,17 +108,9 @@ export class Transport {
   private readonly baseUrl: string
 
   constructor(options: MailroomOptions) {
-    if (options.apiKey === undefined) {
-      throw new Error('The API key is missing. Set the environment variable MAILROOM_API_KEY.')
-    }
-    if (!options.baseUrl) {
-      throw new Error(
-        'baseUrl is missing. Give the URL of the service, such as http://127.0.0.1:8080.',
-      )
-    }
     this.options = options
-    this.apiKey = options.apiKey
-    this.baseUrl = options.baseUrl.replace(/\/+$/, '')
+    this.baseUrl = serviceUrl(options.baseUrl)
+    this.apiKey = serviceKey(options.apiKey)
   }
 
   /** The URL and the key, for WebSockets. */
@@ -90,7 +123,7 @@ export class Transport {
     const maxRetries = call.options?.maxRetries ?? this.options.maxRetries ?? RETRIES_DEFAULT
     const request = this.requestOf(call)
     for (let retries = 0; ; retries += 1) {
-      const outcome = await this.attempt(request, call.options)
+      const outcome = await this.attempt(request, retries + 1, call.options)
       if (outcome.kind === 'answer') return outcome.answer
       const waitMs = outcome.isRepeatable ? waitBefore(retries, outcome.retryAfterSeconds) : null
       if (waitMs === null || retries >= maxRetries) throw outcome.error
@@ -98,21 +131,35 @@ export class Transport {
     }
   }
 
+  /** Like `send`, with the content as `read` gives it. */
+  request<Data>(call: Call, read: (answer: Answer) => Data): ResponsePromise<Data> {
+    return new ResponsePromise(
+      this.send(call).then((answer) => {
+        const { status, headers } = answer
+        const requestId = headers.get('x-request-id')
+        return { data: read(answer), response: { status, headers, requestId } }
+      }),
+    )
+  }
+
   /** Like `send`, with the response parsed as JSON. */
-  async json<Body>(call: Call): Promise<Body> {
-    const { bytes } = await this.send(call)
-    try {
-      return JSON.parse(new TextDecoder().decode(bytes))
-    } catch (cause) {
-      throw new MailroomConnectionError('The response is not JSON.', { cause })
-    }
+  json<Body>(call: Call): ResponsePromise<Body> {
+    return this.request<Body>(call, ({ bytes }) => {
+      try {
+        return JSON.parse(new TextDecoder().decode(bytes))
+      } catch (cause) {
+        throw new MailroomConnectionError('The response is not JSON.', { cause })
+      }
+    })
   }
 
   /** The body of an endless response. The timeout applies to its beginning; never retried. */
   async stream({ options = {}, ...call }: Call): Promise<ReadableStream<Uint8Array>> {
-    const { url, method, headers } = this.requestOf(call)
+    const request = this.requestOf(call)
+    const { url, method } = request
     const { signal } = options
     signal?.throwIfAborted()
+    const headers = this.headersOf(request, 1)
     const deadline = new AbortController()
     const timeoutMs = options.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT
     const timer = setTimeout(() => deadline.abort(), timeoutMs)
@@ -128,53 +175,93 @@ export class Transport {
     } catch (cause) {
       if (signal?.aborted) throw signal.reason
       if (cause instanceof MailroomError) throw cause
-      throw new MailroomConnectionError('The service did not respond.', { cause })
+      if (deadline.signal.aborted) {
+        throw new MailroomTimeoutError(`The service did not respond within ${timeoutMs} ms.`, {
+          cause,
+        })
+      }
+      throw new MailroomConnectionError(`The service at ${this.baseUrl} could not be reached.`, {
+        cause,
+      })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  private async attempt(request: PlainRequest, options: RequestOptions = {}): Promise<Outcome> {
-    const { url, isSafe, ...init } = request
+  private async attempt(
+    request: PlainRequest,
+    attempt: number,
+    options: RequestOptions = {},
+  ): Promise<Outcome> {
+    const { url, isSafe, operation, method, body } = request
     const { signal } = options
     signal?.throwIfAborted()
-    const deadline = AbortSignal.timeout(
-      options.timeoutMs ?? this.options.timeoutMs ?? defaultTimeoutMs(init.body),
-    )
+    const timeoutMs = options.timeoutMs ?? this.options.timeoutMs ?? defaultTimeoutMs(body)
+    const headers = this.headersOf(request, attempt)
+    const deadline = AbortSignal.timeout(timeoutMs)
     const send = this.options.fetch ?? fetch
+    const startMs = performance.now()
+    const report = (seen: Pick<ReceivedResponse, 'status' | 'headers' | 'error'>) =>
+      this.options.onResponse?.({
+        ...{ operation, method, url, attempt, ...seen },
+        requestId: seen.headers.get('x-request-id'),
+        durationMs: performance.now() - startMs,
+      })
+    let answer: Answer
     try {
       const response = await send(url, {
-        ...init,
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
         signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
-      if (response.ok) return { kind: 'answer', answer: { headers: response.headers, bytes } }
-      return refusal(isSafe, response, bytes)
+      answer = { status: response.status, headers: response.headers, bytes }
     } catch (cause) {
+      report({ status: null, headers: new Headers(), error: cause })
       if (signal?.aborted) throw signal.reason
-      const message = deadline.aborted
-        ? 'The service did not respond in time.'
-        : 'The service could not be reached, or its response was cut off.'
       return {
         kind: 'failure',
-        error: new MailroomConnectionError(message, { cause }),
+        error: deadline.aborted
+          ? new MailroomTimeoutError(`The service did not respond within ${timeoutMs} ms.`, {
+              cause,
+            })
+          : new MailroomConnectionError(
+              `The service at ${this.baseUrl} could not be reached, or its response was cut off.`,
+              { cause },
+            ),
         // A POST without a response may have taken effect.
         isRepeatable: isSafe,
         retryAfterSeconds: null,
       }
     }
+    report(answer)
+    const isGood = answer.status >= 200 && answer.status < 300
+    return isGood ? { kind: 'answer', answer } : refusal(isSafe, answer)
+  }
+
+  /** The secret fields are added after `onRequest`, so that it cannot log them. */
+  private headersOf(request: PlainRequest, attempt: number): Headers {
+    const { operation, method, url, leaseToken } = request
+    const headers = new Headers(request.headers)
+    this.options.onRequest?.({ operation, method, url, headers, attempt })
+    headers.set('authorization', `Bearer ${this.apiKey}`)
+    if (leaseToken !== undefined) headers.set('lease-token', leaseToken)
+    return headers
   }
 
   private requestOf(call: Call): PlainRequest {
-    const headers = new Headers({ authorization: `Bearer ${this.apiKey}` })
+    const headers = new Headers()
+    const agent = userAgent()
+    if (agent !== null) headers.set('user-agent', agent)
     const leaseToken = call.options?.leaseToken ?? this.options.leaseToken
-    if (leaseToken !== undefined) headers.set('lease-token', leaseToken)
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers.set(name, value)
     }
     const [method = '', path = ''] = routes[call.id].split(' ')
     const isSafe = method !== 'POST' || call.isOnce === true
-    const plain = { url: this.urlOf(path, call), method, headers, isSafe }
+    const url = this.urlOf(path, call)
+    const plain = { operation: call.id, url, method, headers, leaseToken, isSafe }
     if (call.content !== undefined) {
       headers.set('content-type', call.content.type)
       return { ...plain, body: call.content.data }
@@ -202,9 +289,11 @@ export class Transport {
 }
 
 type PlainRequest = {
+  operation: string
   url: string
   method: string
   headers: Headers
+  leaseToken: string | undefined
   body?: Blob | string | Uint8Array<ArrayBuffer>
   /** Whether the request takes effect only once even if it is sent twice. */
   isSafe: boolean
@@ -225,8 +314,7 @@ type Outcome =
       retryAfterSeconds: number | null
     }
 
-function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcome {
-  const { status, headers } = response
+function refusal(isSafe: boolean, { status, headers, bytes }: Answer): Outcome {
   // A request that the service refuses with 429 or 5xx had no effect. A gateway in front of it does
   // not guarantee that; only the service sends X-Request-Id.
   const isRefusal = status === 429 || status === 503

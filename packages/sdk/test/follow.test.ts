@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { type Event, type FollowOptions, Mailroom, MailroomError } from '@mailroom/sdk'
 import { WebSocket as WebSocketOfWs } from 'ws'
+import { openPeer } from './peer.ts'
 import { openSocketPeer, type SocketPeer } from './socket-peer.ts'
 
 async function open(t: TestContext): Promise<{ peer: SocketPeer; client: Mailroom }> {
   const peer = await openSocketPeer()
   t.after(() => peer.close())
-  return { peer, client: new Mailroom({ baseUrl: `${peer.baseUrl}/`, apiKey: 'mr_key +/' }) }
+  return { peer, client: new Mailroom({ baseUrl: `${peer.baseUrl}/`, apiKey: 'mr_key+/' }) }
 }
 
 /** Reads this many events and leaves. */
@@ -44,7 +45,7 @@ test('following subscribes with the given filters, and sends the key in a header
   assert.deepEqual(await read(client, 2, options), idsOf(peer.log).slice(1))
   const [connection] = peer.connections
   assert.equal(connection?.request.url, '/v1/ws')
-  assert.equal(connection?.request.headers.authorization, 'Bearer mr_key +/')
+  assert.equal(connection?.request.headers.authorization, 'Bearer mr_key+/')
   assert.deepEqual(connection?.frames, [
     {
       type: 'subscribe',
@@ -277,7 +278,7 @@ test('a runtime whose WebSocket sends no header fields sends the key in the URL'
   }
   const after = peer.log[0]?.event_id ?? ''
   assert.equal((await read(client, 1, { after, WebSocket: WebSocketOfBrowsers })).length, 1)
-  assert.equal(peer.connections[0]?.request.url, '/v1/ws?token=mr_key%20%2B%2F')
+  assert.equal(peer.connections[0]?.request.url, '/v1/ws?token=mr_key%2B%2F')
 })
 
 test('the WebSocket of the package ws works', async (t) => {
@@ -290,11 +291,17 @@ test('the WebSocket of the package ws works', async (t) => {
   }
   const after = peer.log[0]?.event_id ?? ''
   assert.equal((await read(client, 1, { after, WebSocket: WebSocketOfWs })).length, 1)
-  assert.equal(peer.connections[1]?.request.headers.authorization, 'Bearer mr_key +/')
+  assert.equal(peer.connections[1]?.request.headers.authorization, 'Bearer mr_key+/')
 })
 
-test('a runtime without a WebSocket is told to pass one', (t) => {
-  const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key' })
+test('a runtime without a WebSocket follows server-sent events', async (t) => {
+  await using peer = await openPeer({
+    status: 401,
+    body: { error: 'unauthorized', message: 'No.' },
+  })
+  const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' })
   t.mock.property(globalThis, 'WebSocket', undefined as never)
-  assert.throws(() => client.events.follow(), /option WebSocket/)
+  await assert.rejects(client.events.follow({ after: 'evt_1' }).next(), { code: 'unauthorized' })
+  assert.equal(peer.requests[0]?.url, '/v1/events/stream')
+  assert.equal(peer.requests[0]?.headers['last-event-id'], 'evt_1')
 })

@@ -96,15 +96,3 @@ test('a value that cannot stand in a path is refused before the request', async 
     await assert.rejects(client.pods.delete(id), TypeError)
   }
 })
-
-test('a client without a key says at once which environment variable is missing', () => {
-  const options = { baseUrl: 'http://a.example', apiKey: undefined }
-  assert.throws(() => new Mailroom(options), { message: /Set .* MAILROOM_API_KEY\.$/ })
-})
-
-test('a client without the URL of the service is refused with a message that names baseUrl', () => {
-  assert.throws(
-    () => Reflect.construct(Mailroom, [{ apiKey: 'mr_key' }]),
-    /^Error: baseUrl is missing/,
-  )
-})

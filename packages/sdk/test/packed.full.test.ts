@@ -50,16 +50,19 @@ test('plain JavaScript imports the package and sends with it', async () => {
   assert.equal(peer.requests[0]?.url, '/v1/inboxes/inb_1/send')
 })
 
-test('a file in CommonJS can require the package where Node.js can require a module', async () => {
+test('a file in CommonJS can require the package', async () => {
   const program = "console.log(typeof require('@mailroom/sdk').Mailroom)"
   writeFileSync(join(project, 'required.cjs'), program)
-  const { stdout } = await run(process.execPath, ['required.cjs'], { cwd: project })
-  assert.equal(stdout.trim(), 'function')
+  for (const node of [process.execPath, oldestNode()]) {
+    const { stdout } = await run(node, ['required.cjs'], { cwd: project })
+    assert.equal(stdout.trim(), 'function')
+  }
 })
 
 const PROGRAM = `
 import {
   type Event,
+  type EventOf,
   type Inbox,
   Mailroom,
   MailroomError,
@@ -68,21 +71,30 @@ import {
   WebhookVerificationError,
 } from '@mailroom/sdk'
 
-const mailroom = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key' })
+const mailroom = new Mailroom()
 const inbox: Inbox = await mailroom.inboxes.create({ displayName: 'Ada' })
 const message = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
 const sent: SentMessage = await mailroom.inboxes.send(inbox.id, message)
 const status: 'pending' | 'sent' | 'failed' = sent.status
-for await (const thread of mailroom.threads.list(inbox.id, { is_read: false })) {
+const team: string | undefined = inbox.metadata.team
+const { data: threads, total } = await mailroom.threads.list(inbox.id, { is_read: true, limit: 2 })
+const { data: again, response } = await mailroom.inboxes.get(inbox.id).withResponse()
+console.log(team, threads[0]?.metadata.team, total + 1, again.address, response.headers.get('etag'))
+for await (const thread of mailroom.threads.list(inbox.id, { isRead: false })) {
   const { data } = await mailroom.threads.messages(thread.id)
   const text: string | undefined = data[0]?.extractedText
   const role: 'to' | 'cc' | null | undefined = data[0]?.deliveryRole
   console.log(text, role, status)
 }
 for await (const event of mailroom.events.follow({ eventTypes: ['message.received'], WebSocket })) {
-  const subject: string | undefined = event.message?.subject
-  console.log(subject)
+  const maybe: string | undefined = event.message?.subject
+  if (event.event === 'message.received') {
+    const subject: string = event.message.subject
+    console.log(subject, maybe)
+  }
 }
+const received = (event: EventOf<'message.bounced'>): string => event.bounce.class
+console.log(received)
 const request = new Request('http://a.example')
 const told: Event = await verifyWebhook(await request.text(), request.headers, ['a', 'b'])
 const waited: string | undefined = (await mailroom.inboxes.waitForMessage(inbox.id))?.extractedText
@@ -94,7 +106,7 @@ try {
   // @ts-expect-error: a number is no address
   await mailroom.inboxes.send(inbox.id, { ...message, to: 5 })
   // @ts-expect-error: unknown filter
-  mailroom.threads.list(inbox.id, { isRead: true })
+  mailroom.threads.list(inbox.id, { isReadd: true })
   // @ts-expect-error: unknown kind of event
   mailroom.events.follow({ eventTypes: ['message.read'] })
   // @ts-expect-error: the type of the response is known
@@ -106,6 +118,11 @@ try {
 
 test("strict compilers accept the package's types in each resolution, and find mistakes by them", async () => {
   writeFileSync(join(project, 'program.ts'), PROGRAM)
+  // A CommonJS file has no await at its top level.
+  const imports = PROGRAM.slice(0, PROGRAM.indexOf('const mailroom'))
+  const rest = PROGRAM.slice(imports.length)
+  const common = `${imports}async function main(): Promise<void> {${rest}}\nvoid main()\n`
+  writeFileSync(join(project, 'program.cts'), common)
   for (const compiler of compilers) {
     for (const [module, moduleResolution] of [
       ['node16', 'node16'],
@@ -125,7 +142,7 @@ test("strict compilers accept the package's types in each resolution, and find m
       }
       writeFileSync(
         join(project, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+        JSON.stringify({ compilerOptions, files: ['program.ts', 'program.cts'] }),
       )
       const args = [`${compiler}/bin/tsc`, '-p', project]
       const checked = await run(process.execPath, args).catch((error) => error)
@@ -194,7 +211,7 @@ test('strict compilers accept every program in the documentation as it is printe
 })
 
 test('no type needs a TypeScript newer than 5.4', () => {
-  for (const name of globSync('dist/*.d.ts', { cwd: installed })) {
+  for (const name of globSync('dist/**/*.d.ts', { cwd: installed })) {
     // Arrays of bytes have a parameter from 5.7 on.
     assert.ok(!/\d(?:Clamped)?Array</.test(readFileSync(join(installed, name), 'utf8')), name)
   }
@@ -209,7 +226,8 @@ test('the package is complete without other files', () => {
   assert.ok(names.length > 10)
   for (const name of names) {
     const text = readFileSync(join(installed, name), 'utf8')
-    for (const [, specifier = ''] of text.matchAll(/(?:\sfrom\s+|import\()['"]([^'"]+)['"]/g)) {
+    const specifiers = /(?:\sfrom\s+|import\(|require\()['"]([^'"]+)['"]/g
+    for (const [, specifier = ''] of text.matchAll(specifiers)) {
       assert.match(specifier, /^\.\/[a-z-]+\.js$/, `${name}: ${specifier}`)
     }
   }

@@ -145,8 +145,8 @@ test('a request to a silent service ends at its timeout', async () => {
     ['wait'],
     async (client) => {
       await assert.rejects(client.pods.get('a', { timeoutMs: 50 }), {
-        name: 'MailroomConnectionError',
-        message: 'The service did not respond in time.',
+        name: 'MailroomTimeoutError',
+        message: 'The service did not respond within 50 ms.',
       })
     },
     { maxRetries: 0 },

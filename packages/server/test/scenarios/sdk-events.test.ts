@@ -15,6 +15,11 @@ const CONNECTIONS_MIN = Math.min(3, CUTS)
 const CUT_MS_MAX = 150
 const SENDERS = 4
 
+const WAYS = [
+  { name: 'a WebSocket', WebSocket: undefined },
+  { name: 'server-sent events', WebSocket: null },
+] as const
+
 type Proxy = { readonly baseUrl: string; readonly connections: number; cut(): void; close(): void }
 
 /** A proxy to the service whose connections can be cut, losing the data in transit. */
@@ -93,51 +98,53 @@ onEachEngine('the SDK and events', (engine) => {
     }
   }
 
-  test('connections cut at random lose no event and repeat none', async (t) => {
-    const proxy = await openProxy(world.baseUrl)
-    t.after(() => proxy.close())
-    const inbox = await world.inbox()
-    await deliver(inbox, 'the first')
-    const first = await firstOf(inbox)
-    const follower = new Mailroom({ baseUrl: proxy.baseUrl, apiKey: world.key })
-    const followed: string[] = []
-    const over = new AbortController()
-    const following = (async () => {
-      const after = first.event_id
-      const options = { inboxIds: [inbox.id], after, signal: over.signal }
-      for await (const event of follower.events.follow(options)) {
-        followed.push(event.event_id)
-        if (followed.length === MESSAGES) break
-      }
-    })()
-    const sending = (async () => {
-      await sendMany(world, inbox, MESSAGES - 1)
-      // A quick machine delivers all before the second cut.
-      while (proxy.connections < CONNECTIONS_MIN) await sleep(2)
-      await sendMany(world, inbox, 1)
-    })()
-    const work = Promise.all([following, sending]).finally(() => over.abort())
-    let cuts = 0
-    const cutting = (async () => {
-      while (cuts < CUTS && !over.signal.aborted) {
-        const before = proxy.connections
-        await sleep(Math.random() * CUT_MS_MAX)
-        proxy.cut()
-        cuts += 1
-        while (proxy.connections === before && !over.signal.aborted) await sleep(2)
-      }
-    })()
-    await work
-    await cutting
-    t.diagnostic(`${cuts} cuts, ${proxy.connections} connections`)
-    const logged = await logOf(inbox)
-    assert.deepEqual(
-      followed,
-      logged.slice(1).map(({ event_id: id }) => id),
-    )
-    assert.equal(new Set(followed).size, MESSAGES)
-    assert.ok(proxy.connections >= CONNECTIONS_MIN, `${proxy.connections} connections`)
-  })
+  for (const { name, WebSocket } of WAYS) {
+    test(`${name}: connections cut at random lose no event and repeat none`, async (t) => {
+      const proxy = await openProxy(world.baseUrl)
+      t.after(() => proxy.close())
+      const inbox = await world.inbox()
+      await deliver(inbox, 'the first')
+      const first = await firstOf(inbox)
+      const follower = new Mailroom({ baseUrl: proxy.baseUrl, apiKey: world.key })
+      const followed: string[] = []
+      const over = new AbortController()
+      const following = (async () => {
+        const after = first.event_id
+        const options = { inboxIds: [inbox.id], after, signal: over.signal, WebSocket }
+        for await (const event of follower.events.follow(options)) {
+          followed.push(event.event_id)
+          if (followed.length === MESSAGES) break
+        }
+      })()
+      const sending = (async () => {
+        await sendMany(world, inbox, MESSAGES - 1)
+        // A quick machine delivers all before the second cut.
+        while (proxy.connections < CONNECTIONS_MIN) await sleep(2)
+        await sendMany(world, inbox, 1)
+      })()
+      const work = Promise.all([following, sending]).finally(() => over.abort())
+      let cuts = 0
+      const cutting = (async () => {
+        while (cuts < CUTS && !over.signal.aborted) {
+          const before = proxy.connections
+          await sleep(Math.random() * CUT_MS_MAX)
+          proxy.cut()
+          cuts += 1
+          while (proxy.connections === before && !over.signal.aborted) await sleep(2)
+        }
+      })()
+      await work
+      await cutting
+      t.diagnostic(`${cuts} cuts, ${proxy.connections} connections`)
+      const logged = await logOf(inbox)
+      assert.deepEqual(
+        followed,
+        logged.slice(1).map(({ event_id: id }) => id),
+      )
+      assert.equal(new Set(followed).size, MESSAGES)
+      assert.ok(proxy.connections >= CONNECTIONS_MIN, `${proxy.connections} connections`)
+    })
+  }
 
   test('an inbox created later is followed, and kinds can be selected', async () => {
     const controller = new AbortController()
