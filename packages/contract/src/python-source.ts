@@ -283,7 +283,11 @@ function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes):
   )
   const inBody = fields.map(([key, schema]) => {
     const isRequired = (body?.required ?? []).includes(key)
-    const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
+    const own = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
+    // An object of a response can be sent back.
+    const type = types.names.some((name) => hasWord(own.split('[')[0] ?? '', name))
+      ? `${own} | Resource`
+      : own
     // In a POST null means absent; elsewhere it clears the field.
     const given = isRequired || method === 'POST' ? type : `${type} | NotGiven`
     return argument({ key, type: given, isRequired, part: 'body' })
@@ -345,6 +349,7 @@ from __future__ import annotations
 from typing import Any, Literal, Mapping, Sequence
 
 from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._resource import Resource
 from ._${isAsync ? 'async' : 'sync'} import (
 ${imported.map((name) => `    ${name},`).join('\n')}
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Mapping, Sequence
 
 from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._resource import Resource
 from ._async import (
     AsyncByteStream,
     AsyncEventListing,
@@ -330,7 +331,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
-        invite: InviteToSend | None = None,
+        invite: InviteToSend | Resource | None = None,
         unsubscribe: bool | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
@@ -392,7 +393,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
-        invite: InviteToSend | None = None,
+        invite: InviteToSend | Resource | None = None,
         unsubscribe: bool | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
@@ -445,7 +446,7 @@ class InboxesMethods(MoreOfInboxes):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
-        invite: InviteToSend | None = None,
+        invite: InviteToSend | Resource | None = None,
         unsubscribe: bool | None = None,
         is_automatic: bool | None = None,
     ) -> InboxesCheckSendAnswer:
@@ -849,7 +850,7 @@ class ThreadsMethods(Namespace):
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
-        invite: InviteToSend | None = None,
+        invite: InviteToSend | Resource | None = None,
         unsubscribe: bool | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
@@ -1198,7 +1199,7 @@ class DraftsMethods(Namespace):
         reply_all: bool | None = None,
         headers: Mapping[str, str] | None = None,
         send_at: str | None = None,
-        invite: InviteToSend | None = None,
+        invite: InviteToSend | Resource | None = None,
         unsubscribe: bool | None = None,
         is_automatic: bool | None = None,
         body: str | None = None,
@@ -1260,7 +1261,7 @@ class DraftsMethods(Namespace):
         reply_all: bool | None | NotGiven = NOT_GIVEN,
         headers: Mapping[str, str] | None | NotGiven = NOT_GIVEN,
         send_at: str | None | NotGiven = NOT_GIVEN,
-        invite: DraftsUpdateInvite | None | NotGiven = NOT_GIVEN,
+        invite: DraftsUpdateInvite | None | Resource | NotGiven = NOT_GIVEN,
         unsubscribe: bool | None | NotGiven = NOT_GIVEN,
         is_automatic: bool | None | NotGiven = NOT_GIVEN,
         client_id: str | None | NotGiven = NOT_GIVEN,
@@ -1642,8 +1643,8 @@ class PolicyMethods(Namespace):
     async def replace(
         self,
         *,
-        inbound: PolicyReplaceInbound | NotGiven = NOT_GIVEN,
-        outbound: PolicyReplaceOutbound | NotGiven = NOT_GIVEN,
+        inbound: PolicyReplaceInbound | Resource | NotGiven = NOT_GIVEN,
+        outbound: PolicyReplaceOutbound | Resource | NotGiven = NOT_GIVEN,
         pod_id: str | None = None,
         inbox_id: str | None = None,
         if_match: str | None = None,

@@ -55,6 +55,15 @@ def send() -> bool:
     return sent.is_held
 
 
+def send_back() -> None:
+    """What the service returned can be sent back, changed or not."""
+    draft = mailroom.drafts.get("dft_1")
+    mailroom.drafts.update(draft.id, invite=draft.invite)
+    policy = mailroom.policy.get()
+    mailroom.policy.replace(inbound=policy.inbound, outbound={"mode": "allowlist"})
+    mailroom.policy.replace(outbound={"made": "allowlist"})  # mistake
+
+
 def read_a_response() -> int:
     thread, response = mailroom.with_response(lambda mail: mail.threads.get("thr_1"))
     print(thread.subject, response.headers["RateLimit-Remaining"], response.request_id)
