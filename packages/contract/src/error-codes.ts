@@ -142,6 +142,11 @@ export const errorCodes = {
     status: 409,
     sentence: 'The default pod cannot be deleted.',
   },
+  upload_link_used: {
+    status: 409,
+    sentence: 'The link takes one file, and has been used.',
+    fix: 'Attach the file with the id of the upload, or create another link with POST /v1/uploads/links.',
+  },
   no_approver: {
     status: 409,
     sentence: 'A guard can hold mail only in an account with an approver.',
@@ -261,6 +266,11 @@ export const errorCodes = {
     status: 422,
     sentence: 'The account has reached its limit of exports, imports or erasures in progress.',
     fix: 'Wait until one of them has finished: GET /v1/exports, GET /v1/imports and GET /v1/erasures/{id} return their states. This limit cannot be changed.',
+  },
+  upload_limit_reached: {
+    status: 422,
+    sentence: 'The account has reached its limit of uploads.',
+    fix: 'Delete uploads that are no longer needed with DELETE /v1/uploads/{id}, or wait until they expire, 24 hours after they arrived.',
   },
   storage_quota_reached: {
     status: 422,

@@ -81,6 +81,7 @@ import { Stats } from './stats.ts'
 import { Suppression } from './suppressions.ts'
 import { Participant, Thread, ThreadClaim, ThreadMessages } from './threads.ts'
 import { CreateExport, Export, Import, ImportFailure } from './transfers.ts'
+import { Upload, UploadLink } from './uploads.ts'
 import { Usage } from './usage.ts'
 import {
   Webhook,
@@ -189,6 +190,8 @@ export const components: Readonly<Record<string, TSchema>> = {
   Thread,
   ThreadClaim,
   ThreadMessages,
+  Upload,
+  UploadLink,
   Usage,
   Webhook,
   WebhookAttempt,

@@ -12,6 +12,7 @@ export const tags = {
   Messages: 'Received and sent mail.',
   Drafts: 'Messages that have not been sent.',
   Attachments: 'Files in messages.',
+  Uploads: 'Files that are sent to the service before the messages they are attached to.',
   'Exports and imports': 'Exporting and importing mail as files, and erasing an address.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',

@@ -30,6 +30,7 @@ import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
 import { transferOperations } from './transfers.ts'
+import { uploadOperations } from './uploads.ts'
 import { usageOperations } from './usage.ts'
 import { webhookOperations } from './webhooks.ts'
 
@@ -42,6 +43,7 @@ const operations = {
   ...messageOperations,
   ...sendingOperations,
   ...draftOperations,
+  ...uploadOperations,
   ...transferOperations,
   ...erasureOperations,
   ...limitOperations,
@@ -146,8 +148,10 @@ export function pathNames(path: string): string[] {
 /** Whether a missing body is accepted as `{}`, because no field is required. */
 export function isBodyOptional(operation: Operation): boolean {
   const { method, body } = operation
-  const required: readonly string[] = body?.required ?? []
-  return method === 'POST' && body !== undefined && required.length === 0
+  if (method !== 'POST' || body === undefined) return false
+  const required: readonly string[] = body.required ?? []
+  // Fields that depend on others are required under a condition.
+  return required.length === 0 && !('if' in body)
 }
 
 const OPEN_TO_SESSIONS: ReadonlySet<Operation['auth']> = new Set([

@@ -36,10 +36,11 @@ export const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
 /** Recipients per message: to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
-/** Files per message. */
+/** Files per message, and their bytes in total. */
 export const ATTACHMENTS_MAX = 100
-const FILENAME_LENGTH_MAX = 1_000
-const MEDIA_TYPE_LENGTH_MAX = 255
+export const FILES_BYTES_MAX = 25 * 1024 * 1024
+export const FILENAME_LENGTH_MAX = 1_000
+export const MEDIA_TYPE_LENGTH_MAX = 255
 const CONTENT_ID_LENGTH_MAX = 250
 
 // Printable ASCII without characters that end or quote an identifier in a header field (RFC 5322
@@ -49,21 +50,33 @@ const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space 
 
 export const AttachmentToSend = Type.Object(
   {
-    filename: Type.String({
-      minLength: 1,
-      maxLength: FILENAME_LENGTH_MAX,
-      description:
-        'Only the part after the last slash is used, without control characters, up to 200 characters.',
-    }),
-    contentType: line({
-      minLength: 1,
-      maxLength: MEDIA_TYPE_LENGTH_MAX,
-      description: 'A media type, such as application/pdf.',
-    }),
-    data: Type.String({
-      contentEncoding: 'base64',
-      description: 'The content in base64 with padding, without line breaks.',
-    }),
+    filename: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: FILENAME_LENGTH_MAX,
+        description:
+          'Only the part after the last slash is used, without control characters, up to 200 characters. With messageId, the file of the message. May be omitted with uploadId.',
+      }),
+    ),
+    contentType: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: MEDIA_TYPE_LENGTH_MAX,
+        description:
+          'A media type, such as application/pdf. Required with data; otherwise it replaces that of the file.',
+      }),
+    ),
+    data: Type.Optional(
+      Type.String({
+        contentEncoding: 'base64',
+        description:
+          'The content in base64 with padding, without line breaks. An attachment has data, uploadId or messageId.',
+      }),
+    ),
+    uploadId: Type.Optional(
+      text('A file that was uploaded with POST /v1/uploads or through a link.'),
+    ),
+    messageId: Type.Optional(text('A message of the account that has the file.')),
     contentId: Type.Optional(
       Type.String({
         minLength: 1,
@@ -75,7 +88,18 @@ export const AttachmentToSend = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'A file to attach.' },
+  {
+    // Validators in strict mode require a field among the properties of the same schema.
+    if: { required: ['uploadId'], properties: { uploadId: {} } },
+    else: {
+      required: ['filename'],
+      properties: { filename: {} },
+      if: { required: ['messageId'], properties: { messageId: {} } },
+      else: { required: ['contentType', 'data'], properties: { contentType: {}, data: {} } },
+    },
+    additionalProperties: false,
+    description: 'A file to attach: its content, an upload, or a file of a message.',
+  },
 )
 export type AttachmentToSend = Static<typeof AttachmentToSend>
 
@@ -259,6 +283,7 @@ const ForwardMessage = Type.Object(
         description: 'Whether the files of the message are attached, at most 100.',
       }),
     ),
+    attachments: Type.Optional(attachmentsToSend),
     isAutomatic: Type.Optional(isAutomatic),
   },
   { additionalProperties: false, description: 'A message to forward: its recipients and text.' },
@@ -463,6 +488,7 @@ export const sendingOperations = {
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
     body: ForwardMessage,
+    hasLargeBody: true,
     needsIdempotencyKey: true,
     takesLeaseToken: true,
     success: {

@@ -34,6 +34,7 @@ import {
 } from './namespaces.ts'
 import { erasures, imports, mailExports } from './transfers.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
+import { uploads } from './uploads.ts'
 import { type ContextOfWork, type OptionsOfWork, work } from './work.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/accounts.ts'
@@ -80,6 +81,7 @@ export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/threads.ts'
 export type { Export, Import, ImportFailure } from '@mailroom/contract/transfers.ts'
+export type { Upload, UploadLink } from '@mailroom/contract/uploads.ts'
 export type { Usage } from '@mailroom/contract/usage.ts'
 export type {
   Webhook,
@@ -103,6 +105,7 @@ export type {
   DraftToCreate,
   FileToSend,
   MailToReceive,
+  MessageToForward,
   MessageToSend,
   RepliedMessage,
   ReplyToSend,
@@ -140,6 +143,7 @@ export class Mailroom {
   readonly erasures: ReturnType<typeof erasures>
   readonly exports: ReturnType<typeof mailExports>
   readonly imports: ReturnType<typeof imports>
+  readonly uploads: ReturnType<typeof uploads>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
@@ -176,6 +180,7 @@ export class Mailroom {
     this.erasures = erasures(api)
     this.exports = mailExports(api)
     this.imports = imports(api)
+    this.uploads = uploads(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)

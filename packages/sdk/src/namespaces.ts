@@ -9,6 +9,7 @@ import {
   type DraftToCreate,
   type FileToSend,
   type MailToReceive,
+  type MessageToForward,
   type MessageToSend,
   type RepliedMessage,
   type ReplyToSend,
@@ -265,8 +266,13 @@ export function messages(api: Api) {
     image: (id: string, query: OptionsOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
     /** Sends the message with its files to others in a new thread; retries like `inboxes.send`. */
-    forward: (id: string, body: BodyOf<'messages.forward'>, options: SendOptions = {}) =>
-      api.call({ id: 'messages.forward', path: { id }, body, ...underKey(options) }),
+    forward: (id: string, body: MessageToForward, options: SendOptions = {}) =>
+      api.call({
+        id: 'messages.forward',
+        path: { id },
+        body: withEncodedFiles(body),
+        ...underKey(options),
+      }),
     /** Answers the invitation in the message; retries like `inboxes.send`. */
     rsvp: (id: string, body: BodyOf<'messages.rsvp'>, options: SendOptions = {}) =>
       api.call({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),

@@ -5,14 +5,26 @@ import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { RequestOptions } from './transport.ts'
 
-/** `data` is the content itself as bytes, or a base64 string. */
-export type FileToSend = Omit<AttachmentToSend, 'data'> & { data: Uint8Array | string }
+type Described = Pick<AttachmentToSend, 'filename' | 'contentType' | 'contentId'>
+type Named = Described & { filename: string }
+
+/** A file to attach: its content, as bytes or a base64 string, an upload, or a file of a message. */
+export type FileToSend =
+  | (Named & {
+      contentType: string
+      data: Uint8Array | string
+      uploadId?: undefined
+      messageId?: undefined
+    })
+  | (Described & { uploadId: string; data?: undefined; messageId?: undefined })
+  | (Named & { messageId: string; data?: undefined; uploadId?: undefined })
 
 type WithFiles<Body> = Omit<Body, 'attachments'> & { attachments?: readonly FileToSend[] }
 
 export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
 export type DraftToCreate = WithFiles<BodyOf<'drafts.create'>>
 export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
+export type MessageToForward = WithFiles<BodyOf<'messages.forward'>>
 
 /** A reply goes to the sender of the original message unless `to` is given. */
 export type ReplyToSend = Omit<MessageToSend, 'threadId'>
@@ -31,6 +43,7 @@ export type SendOptions = RequestOptions & {
 export function withEncodedFiles(body: MessageToSend): BodyOf<'inboxes.send'>
 export function withEncodedFiles(body: DraftToCreate): BodyOf<'drafts.create'>
 export function withEncodedFiles(body: MailToReceive): BodyOf<'sandbox.receive'>
+export function withEncodedFiles(body: MessageToForward): BodyOf<'messages.forward'>
 export function withEncodedFiles<Body extends object>(
   body: Body & { attachments?: readonly FileToSend[] },
 ): object {
@@ -42,8 +55,10 @@ export function withEncodedFiles<Body extends object>(
   }
 }
 
-export function withEncodedData({ data, ...file }: FileToSend): BodyOf<'drafts.addAttachment'> {
-  return { ...file, data: data instanceof Uint8Array ? encodeBase64(data) : data }
+export function withEncodedData(file: FileToSend): BodyOf<'drafts.addAttachment'> {
+  const { data, ...fields } = file
+  if (data === undefined) return fields
+  return { ...fields, data: data instanceof Uint8Array ? encodeBase64(data) : data }
 }
 
 /**

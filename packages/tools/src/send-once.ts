@@ -114,11 +114,15 @@ function hashOf(inboxId: string, message: MessageToSend): string {
   const sortedFields = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-  const files = attachments.map(({ filename, contentType, contentId = null, data }) => [
-    filename,
-    contentType,
+  const files = attachments.map(({ contentId = null, ...file }) => [
+    file.filename,
+    file.contentType,
     contentId,
-    createHash('sha256').update(data).digest('hex'),
+    file.uploadId ??
+      file.messageId ??
+      createHash('sha256')
+        .update(file.data ?? '')
+        .digest('hex'),
   ])
   return createHash('sha256')
     .update(JSON.stringify([inboxId, sortedFields, files]))

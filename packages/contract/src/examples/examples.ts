@@ -18,6 +18,7 @@ import { sendingExamples } from './sending.ts'
 import { serviceExamples } from './service.ts'
 import { threadExamples } from './threads.ts'
 import { transferExamples } from './transfers.ts'
+import { uploadExamples } from './uploads.ts'
 import { webhookExamples } from './webhooks.ts'
 
 const examples: Examples = {
@@ -37,6 +38,7 @@ const examples: Examples = {
   ...serviceExamples,
   ...threadExamples,
   ...transferExamples,
+  ...uploadExamples,
   ...webhookExamples,
 }
 

@@ -153,7 +153,7 @@ export const transferExamples = {
         answers: 0,
         auditEntries: 2,
         reviews: 0,
-        files: 0,
+        files: 2,
       },
       completedAt: '2026-11-30T06:00:13.852Z',
     },

@@ -89,6 +89,8 @@ from .types import (
     Thread,
     ThreadMessages,
     ThreadsLabelsAnswer,
+    Upload,
+    UploadLink,
     Usage,
     Webhook,
     WebhookDelivery,
@@ -1064,6 +1066,7 @@ class MessagesMethods(Namespace):
         format: Literal["auto", "text", "html", "markdown"] | None = None,
         include_signature: bool | None = None,
         include_attachments: bool | None = None,
+        attachments: Sequence[AttachmentToSend] | None = None,
         is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
@@ -1083,7 +1086,8 @@ class MessagesMethods(Namespace):
         return await self._json("messages.forward", path={"id": message_id}, body={"to": to,
             "cc": cc, "bcc": bcc, "body": body, "format": format,
             "includeSignature": include_signature, "includeAttachments": include_attachments,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "attachments": attachments, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key})
 
     async def rsvp(
         self,
@@ -1302,9 +1306,11 @@ class DraftsMethods(Namespace):
         self,
         draft_id: str,
         *,
-        filename: str,
-        content_type: str,
-        data: bytes | str,
+        filename: str | None = None,
+        content_type: str | None = None,
+        data: bytes | str | None = None,
+        upload_id: str | None = None,
+        message_id: str | None = None,
         content_id: str | None = None,
         if_match: str | None = None,
     ) -> Draft:
@@ -1318,7 +1324,8 @@ class DraftsMethods(Namespace):
         """
         return await self._json("drafts.addAttachment", path={"id": draft_id},
             body={"filename": filename, "contentType": content_type, "data": data,
-            "contentId": content_id}, headers={"if-match": if_match})
+            "uploadId": upload_id, "messageId": message_id, "contentId": content_id},
+            headers={"if-match": if_match})
 
     async def remove_attachment(
         self,
@@ -1359,6 +1366,70 @@ class DraftsMethods(Namespace):
         """
         return await self._json("drafts.send", path={"id": draft_id},
             headers={"idempotency-key": idempotency_key, "if-match": if_match})
+
+
+class UploadsMethods(Namespace):
+    async def create(
+        self,
+        file: Upload,
+        *,
+        filename: str | None = None,
+        content_type: str | None = None,
+    ) -> Upload:
+        """Upload a file to attach to messages.
+
+        The body is the file itself, with its media type as Content-Type, or a form with one file
+        in the field "file". attachments of a message or draft name the upload by its id, any
+        number of times until it expires after 24 hours; messages and drafts keep their own copy.
+        A file may have up to 25 MiB. An account may have 1,000 uploads with 1 GiB in total,
+        unless the operator has set another limit; at the limit, delete some or wait until they
+        expire.
+
+        Specific error codes: bad_request, upload_limit_reached, storage_quota_reached.
+        """
+        return await self._json("uploads.create", query={"filename": filename},
+            headers={"content-type": content_type}, file=file)
+
+    async def create_link(
+        self,
+        *,
+        filename: str,
+        content_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> UploadLink:
+        """Create a URL that takes a file without a key.
+
+        For a program or a person that makes the file but must not have the key. The URL takes
+        one file with PUT or POST, as the body itself or as a form with one file, within 15
+        minutes. An upload that fails before its end does not use up the URL. Revoking the key
+        that created the URL, or deleting the upload, ends it.
+
+        Specific error codes: upload_limit_reached, storage_quota_reached.
+        """
+        return await self._json("uploads.createLink", body={"filename": filename,
+            "contentType": content_type, "maxBytes": max_bytes})
+
+    async def get(
+        self,
+        upload_id: str,
+    ) -> Upload:
+        """Get an upload.
+
+        The file itself cannot be downloaded. The upload of a link does not exist until its file
+        has arrived.
+        """
+        return await self._json("uploads.get", path={"id": upload_id})
+
+    async def delete(
+        self,
+        upload_id: str,
+    ) -> None:
+        """Delete an upload.
+
+        Messages and drafts that have the file keep their copy. Deleting the upload of an unused
+        link ends the link.
+        """
+        await self._nothing("uploads.delete", path={"id": upload_id})
 
 
 class ExportsMethods(MoreOfExports):
@@ -2627,6 +2698,7 @@ class Namespaces:
         self.messages = MessagesMethods(transport)
         self.attachments = AttachmentsMethods(transport)
         self.drafts = DraftsMethods(transport)
+        self.uploads = UploadsMethods(transport)
         self.exports = ExportsMethods(transport)
         self.imports = ImportsMethods(transport)
         self.erasures = ErasuresMethods(transport)

@@ -85,6 +85,8 @@ __all__ = [
     "UnauthorizedError",
     "UnsupportedMediaTypeError",
     "UpgradeRequiredError",
+    "UploadLimitReachedError",
+    "UploadLinkUsedError",
     "UriTooLongError",
     "WebhookFailedError",
     "WebhookIsDisabledError",
@@ -214,6 +216,10 @@ class DefaultPodError(MailroomError):
     """409 `default_pod`: The default pod cannot be deleted."""
 
 
+class UploadLinkUsedError(MailroomError):
+    """409 `upload_link_used`: The link takes one file, and has been used."""
+
+
 class NoApproverError(MailroomError):
     """409 `no_approver`: A guard can hold mail only in an account with an approver."""
 
@@ -316,6 +322,10 @@ class TransferLimitReachedError(MailroomError):
     """422 `transfer_limit_reached`: The account has reached its limit of exports, imports or
     erasures in progress.
     """
+
+
+class UploadLimitReachedError(MailroomError):
+    """422 `upload_limit_reached`: The account has reached its limit of uploads."""
 
 
 class StorageQuotaReachedError(MailroomError):
@@ -469,6 +479,7 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "pod_not_empty": PodNotEmptyError,
     "pod_has_domains": PodHasDomainsError,
     "default_pod": DefaultPodError,
+    "upload_link_used": UploadLinkUsedError,
     "no_approver": NoApproverError,
     "last_approver": LastApproverError,
     "last_api_key": LastApiKeyError,
@@ -493,6 +504,7 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "connection_client_limit_reached": ConnectionClientLimitReachedError,
     "draft_limit_reached": DraftLimitReachedError,
     "transfer_limit_reached": TransferLimitReachedError,
+    "upload_limit_reached": UploadLimitReachedError,
     "storage_quota_reached": StorageQuotaReachedError,
     "label_limit_reached": LabelLimitReachedError,
     "metadata_limit_reached": MetadataLimitReachedError,

@@ -212,6 +212,8 @@ __all__ = [
     "ThreadUpdatedEvent",
     "ThreadsLabelsAnswer",
     "ThreadsLabelsAnswerData",
+    "Upload",
+    "UploadLink",
     "Usage",
     "UsageData",
     "UsageTotals",
@@ -1022,19 +1024,25 @@ class SentMessage(Resource):
         return self.hold is not None
 
 
-class _AttachmentToSendRequired(TypedDict):
+class AttachmentToSend(TypedDict, total=False):
+    """A file to attach: its content, an upload, or a file of a message."""
+
     filename: str
     """Only the part after the last slash is used, without control characters, up to 200 characters.
+    With messageId, the file of the message. May be omitted with uploadId.
     """
     contentType: str
-    """A media type, such as application/pdf."""
+    """A media type, such as application/pdf. Required with data; otherwise it replaces that of the
+    file.
+    """
     data: bytes | str
-    """The content in base64 with padding, without line breaks."""
-
-
-class AttachmentToSend(_AttachmentToSendRequired, total=False):
-    """A file to attach."""
-
+    """The content in base64 with padding, without line breaks. An attachment has data, uploadId or
+    messageId.
+    """
+    uploadId: str
+    """A file that was uploaded with POST /v1/uploads or through a link."""
+    messageId: str
+    """A message of the account that has the file."""
     contentId: str
     """For an image in the HTML, which refers to the file as "cid:" followed by this value."""
 
@@ -1114,21 +1122,21 @@ class Error(Resource):
         "scoped_keys_not_supported", "recipient_not_permitted", "content_not_permitted",
         "invalid_signature", "not_found", "method_not_allowed", "request_timeout",
         "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
-        "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
-        "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
-        "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
-        "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
-        "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
-        "approver_limit_reached", "review_limit_reached", "api_key_limit_reached",
-        "connection_client_limit_reached", "draft_limit_reached", "transfer_limit_reached",
-        "storage_quota_reached", "label_limit_reached", "metadata_limit_reached",
-        "invalid_webhook_url", "domain_limit_reached", "sender_rule_limit_reached",
-        "recipient_rule_limit_reached", "webhook_limit_reached", "idempotency_key_reused",
-        "recipient_suppressed", "upgrade_required", "no_text", "rate_limit_exceeded",
-        "cold_outreach_limit", "review_changed", "review_decided", "no_invitation",
-        "invitation_cancelled", "not_invited", "organizer_unverified", "already_sending",
-        "loop_suspected", "header_fields_too_large", "internal_error", "webhook_failed",
-        "image_unavailable", "service_unavailable"]
+        "pod_not_empty", "pod_has_domains", "default_pod", "upload_link_used", "no_approver",
+        "last_approver", "last_api_key", "delivery_pending", "thread_trashed",
+        "webhook_is_disabled", "thread_claimed", "address_erased", "lease_lost", "draft_changed",
+        "policy_changed", "payload_too_large", "uri_too_long", "unsupported_media_type",
+        "range_not_satisfiable", "inbox_limit_reached", "pod_limit_reached",
+        "suppression_limit_reached", "approver_limit_reached", "review_limit_reached",
+        "api_key_limit_reached", "connection_client_limit_reached", "draft_limit_reached",
+        "transfer_limit_reached", "upload_limit_reached", "storage_quota_reached",
+        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
+        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
+        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
+        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
+        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
+        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
+        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -1448,6 +1456,36 @@ class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
     """Whether the event is planned or changed (request, the default) or cancelled (cancel, which
     needs uid).
     """
+
+
+class Upload(Resource):
+    """A file to attach to messages."""
+
+    id: str
+    """The id, for the uploadId of an attachment."""
+    filename: str
+    """The file name that recipients see."""
+    content_type: str
+    """The media type that was declared; the service does not check it."""
+    size_bytes: int
+    """Size of the file in bytes."""
+    sha256: str
+    """SHA-256 of the file, in hexadecimal."""
+    expires_at: str
+    """When the file is removed: 24 hours after it arrived."""
+
+
+class UploadLink(Resource):
+    """A URL to which somebody without a key can upload one file."""
+
+    id: str
+    """The id of the upload, once the file has arrived."""
+    url: str
+    """Signed URL that takes the file once, without a key: curl -T report.pdf "$url". Opened in a
+    browser, it shows a page for choosing a file.
+    """
+    expires_at: str
+    """When the URL stops working: after 15 minutes."""
 
 
 class ExportProgress(Resource):

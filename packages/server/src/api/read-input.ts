@@ -5,11 +5,11 @@ import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
 import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
-import { AttachmentToSend } from '@mailroom/contract/sending.ts'
+import { AttachmentToSend, FILES_BYTES_MAX } from '@mailroom/contract/sending.ts'
 import { MAILBOX, TRIMMED } from '@mailroom/contract/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
-import type { AttachedFile } from '#http/handler.ts'
-import type { ReadBody } from '#http/read-body.ts'
+import type { GivenFile } from '#http/handler.ts'
+import { filesTooLarge, type ReadBody } from '#http/read-body.ts'
 import { writtenAddress, writtenMailbox } from '#platform/email-address.ts'
 import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
 import { fieldOf, isObject, plainName } from './query-names.ts'
@@ -201,12 +201,13 @@ function check(validate: Validator, value: unknown, part: Part): void {
   if (validate(value) !== true) throw explainViolations(validate.errors ?? [], part)
 }
 
-export const FILES_BYTES_MAX = 25 * 1024 * 1024
-
+/** The schema requires the fields that `data` and `messageId` need. */
 type CheckedAttachment = {
-  readonly filename: string
-  readonly contentType: string
-  data: string
+  readonly filename?: string
+  readonly contentType?: string
+  data?: string
+  readonly uploadId?: string
+  readonly messageId?: string
   readonly contentId?: string
 }
 
@@ -218,36 +219,52 @@ function readFiles(
   attachments: readonly CheckedAttachment[],
   contents: readonly Uint8Array[] | null,
   within?: string,
-): AttachedFile[] {
+): GivenFile[] {
   const sizes = contents?.map(({ length }) => length) ?? attachments.map(decodedLength)
   const totalBytes = sizes.reduce((sum, size) => sum + size, 0)
-  if (totalBytes > FILES_BYTES_MAX) {
-    throw new AppError(
-      'payload_too_large',
-      `The attachments have ${totalBytes} bytes in total; at most ${FILES_BYTES_MAX} are allowed.`,
-      { fix: 'Send fewer or smaller attachments.' },
-    )
-  }
+  if (totalBytes > FILES_BYTES_MAX) throw filesTooLarge(totalBytes)
   const violations: Violation[] = []
   const files = attachments.map((attachment, index) => {
-    const { filename, contentType, contentId = null } = attachment
-    const content = contents === null ? decodeBase64(attachment.data) : contents[index]
+    const content = contents?.[index] ?? null
+    const file = readFile(attachment, content)
     // Frees the text, because the request lasts until the files are on disk.
     attachment.data = ''
-    if (content) return { filename, contentType, contentId, content }
-    violations.push({
-      keyword: '',
-      instancePath: `${within ?? `/attachments/${index}`}/data`,
-      params: {},
-      message: 'must be base64 with padding (RFC 4648, section 4), without line breaks',
-    })
+    if (typeof file !== 'string') return file
+    const [name, message] = FILE_DEFECTS[file]
+    const instancePath = `${within ?? `/attachments/${index}`}/${name}`
+    violations.push({ keyword: '', instancePath, params: {}, message })
     return null
   })
   if (violations.length > 0) throw explainViolations(violations, 'body')
   return files.filter((file) => file !== null)
 }
 
-function decodedLength({ data }: Pick<CheckedAttachment, 'data'>): number {
+const FILE_DEFECTS = {
+  base64: ['data', 'must be base64 with padding (RFC 4648, section 4), without line breaks'],
+  upload: ['uploadId', 'must be the only source of the file, without data and messageId'],
+  message: ['messageId', 'must be the only source of the file, without data'],
+} as const
+
+function readFile(
+  given: CheckedAttachment,
+  formContent: Uint8Array | null,
+): GivenFile | keyof typeof FILE_DEFECTS {
+  const { uploadId, messageId, data, contentId = null } = given
+  const { filename = null, contentType = null } = given
+  const reference = { filename, contentType, contentId }
+  if (uploadId !== undefined) {
+    if (data !== undefined || messageId !== undefined) return 'upload'
+    return { ...reference, source: { uploadId } }
+  }
+  if (messageId !== undefined) {
+    return data === undefined ? { ...reference, source: { messageId } } : 'message'
+  }
+  const content = formContent ?? decodeBase64(data ?? '')
+  if (content === null) return 'base64'
+  return { filename: filename ?? '', contentType: contentType ?? '', contentId, content }
+}
+
+function decodedLength({ data = '' }: Pick<CheckedAttachment, 'data'>): number {
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
   return Math.max(0, Math.floor((data.length * 3) / 4) - padding)
 }

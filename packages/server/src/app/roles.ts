@@ -48,6 +48,7 @@ import {
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#streams/streams.ts'
 import { transferHandlers, transferWork } from '#transfers/transfers.ts'
+import { uploadHandlers, uploadWork } from '#uploads/uploads.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { OpenStore } from './open-store.ts'
 import type { Parts } from './parts.ts'
@@ -178,7 +179,7 @@ function allHandlers(
   readers: EventReaders,
 ): Handlers {
   const { own, service, budgets, events, domains, mail, sends } = parts
-  const { inboxesPerDay, importBytes: importBytesMax } = settings.limits
+  const { inboxesPerDay, importBytes: importBytesMax, uploadedBytesPerAccount } = settings.limits
   const { storageQuota, receiving } = own
   const ownDomains = { isDomainHere: (domain: string) => isDomainHere(service, domain) }
   return {
@@ -194,6 +195,7 @@ function allHandlers(
     ...sendHandlers(sends),
     ...erasureHandlers(service),
     ...transferHandlers({ ...service, storageQuota, importBytesMax }),
+    ...uploadHandlers({ ...service, storageQuota, uploadedBytesPerAccount }),
     ...draftHandlers(sends),
     ...limitHandlers(sends),
     ...sandboxHandlers({ ...sends, ...receiving }),
@@ -264,6 +266,7 @@ function startBackground(parts: Parts, settings: Settings, makeWorker: () => str
   const work = [
     removalWork({ ...service, events }, settings),
     transferWork(sends),
+    uploadWork(sends),
     erasureWork(service),
     attachmentTextWork(parts.texts, settings),
     domainWork(parts.domains, settings),

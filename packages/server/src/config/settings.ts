@@ -32,6 +32,7 @@ export type LimitSettings = Readonly<{
   /** Storage quota per account; 0 means no quota. */
   storedBytesPerAccount: number
   importBytes: number
+  uploadedBytesPerAccount: number
 }>
 
 export type Settings = Readonly<{
@@ -400,6 +401,12 @@ export const LIMIT_SETTINGS = {
     forms.bytes,
     { default: '1073741824' },
     'Size of an import file in bytes. A larger one is refused with 413.',
+  ),
+  uploadedBytesPerAccount: setting(
+    'MAILROOM_LIMIT_UPLOADED_BYTES_PER_ACCOUNT',
+    forms.bytes,
+    { default: '1073741824' },
+    'Bytes of uploads an account may have at a time. A further upload is refused with upload_limit_reached.',
   ),
 } as const
 

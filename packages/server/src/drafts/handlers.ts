@@ -39,17 +39,19 @@ import { presentTime } from '#platform/clock.ts'
 import { bareAddress } from '#platform/email-address.ts'
 import { type AppError, notFound, problem } from '#platform/problem.ts'
 import { drafts } from '#store/nouns.ts'
+import { readGivenFiles } from '#uploads/uploads.ts'
 import { etagOf, getDraft, sendStoredDraft } from './send-draft.ts'
 
 export function draftHandlers(deps: SendDeps): HandlersOf<'drafts'> {
   return {
-    'drafts.create': async ({ path, body }, { accountId }) => {
-      const { attachments, clientId = null, ...fields } = body
+    'drafts.create': async ({ path, body }, { accountId, takeSlot }) => {
+      const { attachments: given, clientId = null, ...fields } = body
       const inbox = await getInbox(deps, accountId, path.id)
       await requireStorage(deps, accountId)
       const content = readChange(deps, fields)
       await checkChange(deps, inbox, { change: content, merged: content })
       const [draftId, nowMs] = [deps.makeId('drf'), deps.clock.now()]
+      const attachments = await readGivenFiles(deps, { accountId, files: given, takeSlot })
       const made = { draftId, accountId, inboxId: inbox.id, clientId, content, nowMs }
       return answerOf(
         201,
@@ -85,11 +87,12 @@ export function draftHandlers(deps: SendDeps): HandlersOf<'drafts'> {
       if (outcome.kind !== 'deleted') throw refusalOf(outcome)
       await removeBlobs(deps, outcome.blobIds)
     },
-    'drafts.addAttachment': async ({ path, body }, { accountId, headers }) => {
+    'drafts.addAttachment': async ({ path, body }, { accountId, headers, takeSlot }) => {
       const { draft, which } = await choose(deps, { accountId, draftId: path.id, headers })
       await requireStorage(deps, accountId)
       const inbox = await getInbox(deps, accountId, draft.inboxId)
-      const given = { inbox, attachments: [body], nowMs: which.nowMs }
+      const one = { accountId, files: [body], takeSlot, within: '' }
+      const given = { inbox, attachments: await readGivenFiles(deps, one), nowMs: which.nowMs }
       return answerOf(
         201,
         await withFiles(deps, given, (added) => deps.db.write(addDraftFile, { ...which, added })),

@@ -69,7 +69,7 @@ async function sendVersion(
   const { body, subject, threadId } = content
   if (body === undefined) throw wrongField('body', 'is required')
   if (subject === undefined && threadId === undefined) throw wrongField('subject', 'is required')
-  const fields = messageOf({ ...content, body, attachments: [] })
+  const fields = messageOf({ ...content, body })
   const attachments = await readFiles(deps, draft)
   const input = { ...use, inboxId, ...fields, attachments }
   const removed: string[] = []

@@ -42,6 +42,7 @@ import { eraseSearchStep } from '#search/store/search-index.ts'
 import type { Store } from '#store/store.ts'
 import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
+import { purgeUploads } from '#uploads/uploads.ts'
 
 type Deps = Store & { deriveKey(purpose: string): Uint8Array }
 
@@ -91,6 +92,7 @@ async function eraseMail(
   const { held, signal } = work
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
+  await purgeUploads(deps, signal)
   const inboxIds = await listAccountInboxes(db, accountId)
   for (const inboxId of inboxIds) await eraseInbox(deps, { accountId, inboxId, address }, work)
   const quarantined = await findQuarantined(deps, { accountId, address })
@@ -99,6 +101,7 @@ async function eraseMail(
   // Exports that began during the erasure may have read mail before it was removed.
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
+  await purgeUploads(deps, signal)
   for (let after: number | null = 0; after !== null; ) {
     const events: EventsStep = { ...held(), after, address, since, quarantined }
     after = await db.write(eraseEventsStep, events)

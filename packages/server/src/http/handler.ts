@@ -12,7 +12,6 @@ import type {
   QueryOf,
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
-import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { Actor } from '#accounts/store/actor.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
@@ -26,10 +25,20 @@ export type AttachedFile = {
   readonly contentId: string | null
 }
 
-type WithFiles<Body> = Body extends AttachmentToSend
-  ? AttachedFile
+/** A file that the service has. Null fields are those of the file. */
+export type FileReference = {
+  readonly source: { readonly uploadId: string } | { readonly messageId: string }
+  readonly filename: string | null
+  readonly contentType: string | null
+  readonly contentId: string | null
+}
+
+export type GivenFile = AttachedFile | FileReference
+
+type WithFiles<Body> = 'uploadId' extends keyof Body
+  ? GivenFile
   : 'attachments' extends keyof Body
-    ? Omit<Body, 'attachments'> & { readonly attachments: readonly AttachedFile[] }
+    ? Omit<Body, 'attachments'> & { readonly attachments: readonly GivenFile[] }
     : Body
 
 /** An operation may accept a raw message instead of fields. */
@@ -45,7 +54,7 @@ export type Input<Id extends OperationId> = {
   readonly path: PathOf<Id>
   /** Query parameters, converted and with defaults; `limit` is at most the page size. */
   readonly query: QueryOf<Id>
-  /** The body, in which attachments are decoded. */
+  /** The body, in which attachments with content are decoded. */
   readonly body: Operations[Id] extends { readonly upload: object }
     ? Upload
     : WithFiles<BodyOf<Id>> | WholeMessage<Id>

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BodyMediaType, Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
+import { FILES_BYTES_MAX } from '@mailroom/contract/sending.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { freeMemory } from '#platform/free-memory.ts'
 import { AppError, problem } from '#platform/problem.ts'
@@ -15,6 +16,11 @@ import { explainViolations } from './explain-violations.ts'
 
 /** Enough for 25 MiB of files in base64, plus texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
+
+export function filesTooLarge(totalBytes: number): AppError {
+  const text = `The attachments have ${totalBytes} bytes in total; at most ${FILES_BYTES_MAX} are allowed.`
+  return problem('payload_too_large', text, { fix: 'Send fewer or smaller attachments.' })
+}
 
 export type Upload = { readonly payload: Readable; readonly headers: IncomingHttpHeaders }
 
@@ -234,7 +240,7 @@ export function readPartHeader(text: string): PartHead | string {
   return typeof header === 'string' ? header : readPartHead(header)
 }
 
-type PartHead = {
+export type PartHead = {
   readonly name: string
   readonly filename: string | null
   readonly contentType: string | null

@@ -1,7 +1,6 @@
 // Streams bodies that are files as they arrive. A form has one file, in its field `file`.
 
 import type { Readable } from 'node:stream'
-import { fixOfLimit } from '#config/limit-fix.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type AppError, problem, wrongField } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -9,52 +8,69 @@ import {
   boundaryOf,
   FORM_PART_HEAD_BYTES_MAX,
   malformedForm,
+  type PartHead,
   readPartHeader,
   type Upload,
 } from './read-body.ts'
 
 type OpenUpload = {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** The type is final once the first chunk has arrived. */
+  /** The type is final once the first chunk has arrived, or at the end of an empty file. */
   mediaType(): string | null
+  /** Like `mediaType`; null if the body is not a form. */
+  filename(): string | null
+}
+
+export type Bounds = {
+  readonly bytesMax: number
+  /** The `fix` for a larger file. */
+  readonly fix: string
 }
 
 /** `chunks` rejects with `payload_too_large` or `bad_request`. */
-export function openUpload(
-  { payload, headers }: Upload,
-  { bytesMax }: { bytesMax: number },
-): OpenUpload {
+export function openUpload({ payload, headers }: Upload, { bytesMax, fix }: Bounds): OpenUpload {
   const declared = Number(headers['content-length'] ?? 0)
   let mediaType = mediaTypeOf(headers['content-type'])
+  let filename: string | null = null
   const isForm = mediaType === 'multipart/form-data'
   async function* read(): AsyncGenerator<Uint8Array> {
     if (declared > bytesMax + (isForm ? FORM_PART_HEAD_BYTES_MAX : 0))
-      throw payloadTooLarge(bytesMax)
+      throw fileTooLarge({ bytesMax, fix })
     const arriving = inTime(payload)
     const parts = isForm
-      ? readFilePart(arriving, boundaryOf(headers['content-type'] ?? ''), (type) => {
-          mediaType = mediaTypeOf(type ?? undefined)
+      ? readFilePart(arriving, boundaryOf(headers['content-type'] ?? ''), (head) => {
+          mediaType = mediaTypeOf(head.contentType ?? undefined)
+          filename = head.filename
         })
       : arriving
     let length = 0
     for await (const part of parts) {
       length += part.length
-      if (length > bytesMax) throw payloadTooLarge(bytesMax)
+      if (length > bytesMax) throw fileTooLarge({ bytesMax, fix })
       yield part
     }
   }
-  return { chunks: drained(payload, read()), mediaType: () => mediaType }
+  return {
+    chunks: drained(payload, read()),
+    mediaType: () => mediaType,
+    filename: () => filename,
+  }
 }
 
 const UPLOAD_IDLE_MS_MAX = 60 * SECOND_MS
 
 async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
   const parts = payload.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
-  for (;;) {
-    const next = await raceAbort(parts.next(), { timeoutMs: UPLOAD_IDLE_MS_MAX })
-    if (next === null) throw problem('request_timeout')
-    if (next.done === true) return
-    yield next.value
+  try {
+    for (;;) {
+      const next = await raceAbort(parts.next(), { timeoutMs: UPLOAD_IDLE_MS_MAX })
+      if (next === null) throw problem('request_timeout')
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    // Its listener would keep the rest of the body from flowing. After a timeout, a call is pending.
+    parts.return?.().catch(() => {})
   }
 }
 
@@ -74,10 +90,8 @@ function mediaTypeOf(field: string | undefined): string | null {
   return field?.split(';')[0]?.trim().toLowerCase() || null
 }
 
-export function payloadTooLarge(bytesMax: number): AppError {
-  return problem('payload_too_large', `The file is larger than ${bytesMax} bytes.`, {
-    fix: fixOfLimit('importBytes', 'Split the file.'),
-  })
+export function fileTooLarge({ bytesMax, fix }: Bounds): AppError {
+  return problem('payload_too_large', `The file is larger than ${bytesMax} bytes.`, { fix })
 }
 
 const CRLF = '\r\n'
@@ -85,7 +99,7 @@ const CRLF = '\r\n'
 async function* readFilePart(
   payload: AsyncIterable<Buffer>,
   boundary: string,
-  onType: (contentType: string | null) => void,
+  onHead: (head: PartHead) => void,
 ): AsyncGenerator<Uint8Array> {
   const delimiter = `${CRLF}--${boundary}`
   // The first delimiter may lack a line end, so one is added.
@@ -118,7 +132,7 @@ async function* readFilePart(
         if (typeof head === 'string') throw malformedForm(`part 1 ${head}`)
         if (head.name !== 'file')
           throw wrongField(head.name, 'is unknown; the file is in the field "file"')
-        onType(head.contentType)
+        onHead(head)
         hasFile = true
         rest = rest.subarray(end + 2 * CRLF.length)
         state = 'content'

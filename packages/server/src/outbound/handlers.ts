@@ -27,6 +27,7 @@ import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Store } from '#store/store.ts'
 import type { Db, Page } from '#store/tables.ts'
+import { readGivenFiles } from '#uploads/uploads.ts'
 
 type SendOperation =
   | 'inboxes.send'
@@ -41,7 +42,11 @@ export function sendHandlers(
   deps: SendDeps & { urlKey: Uint8Array; extractions: Extractions },
 ): Pick<Handlers, SendOperation> {
   return {
-    'inboxes.send': async ({ path, body }, { accountId, headers, idempotencyKey, requestHash }) => {
+    'inboxes.send': async (
+      { path, body },
+      { accountId, headers, idempotencyKey, requestHash, takeSlot },
+    ) => {
+      const given = { accountId, files: body.attachments, takeSlot }
       const { isReplay, response } = await sendMessage(deps, {
         accountId,
         inboxId: path.id,
@@ -49,13 +54,15 @@ export function sendHandlers(
         requestHash,
         leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
         ...messageOf(body),
+        attachments: await readGivenFiles(deps, given),
       })
       return { isReplay, body: presentSent(response) }
     },
-    'inboxes.checkSend': async ({ path, body }, { accountId, headers }) => {
+    'inboxes.checkSend': async ({ path, body }, { accountId, headers, takeSlot }) => {
+      const given = { accountId, files: body.attachments, takeSlot }
       const leaseTokenHash = hashOfLeaseToken(headers['lease-token'])
       const asked = { accountId, inboxId: path.id, leaseTokenHash, ...messageOf(body) }
-      return checkMessage(deps, asked)
+      return checkMessage(deps, { ...asked, attachments: await readGivenFiles(deps, given) })
     },
     'inboxes.scheduled': async ({ path, query }, { accountId, takeSlot }) => {
       if ((await findInbox(deps.db, accountId, path.id)) === null) throw notFound()
@@ -100,6 +107,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
           ...recipients,
           ...bodiesOf({ ...body, body: body.body ?? '' }),
           includesFiles: includeAttachments,
+          attachments: await readGivenFiles(deps, { accountId, files: body.attachments, takeSlot }),
           isAutomatic,
         },
         takeSlot,
@@ -129,7 +137,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
 }
 
 /** Throws `bad_request` for values that the contract cannot exclude. */
-export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
+export function messageOf(body: Omit<Input<'inboxes.checkSend'>['body'], 'attachments'>) {
   return {
     ...recipientsOf(body),
     headers: readExtraHeaders(body.headers ?? {}),
@@ -138,7 +146,6 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     subject: body.subject ?? null,
     threadId: body.threadId ?? null,
     includeQuote: body.includeQuote ?? true,
-    attachments: [...body.attachments],
     invite: readInvite(body.invite),
     hasUnsubscribe: body.unsubscribe ?? false,
     isAutomatic: body.isAutomatic ?? false,

@@ -31,6 +31,7 @@ type IdPrefix =
   | 'att'
   | 'exp'
   | 'imp'
+  | 'upl'
   | 'chk'
   | 'ers'
   | 'con'

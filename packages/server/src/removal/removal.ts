@@ -16,11 +16,11 @@ import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
+import { existingChunkIds } from '#store/file-chunks.ts'
 import { inSteps } from '#store/purge-steps.ts'
 import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
-import { existingChunkIds } from '#transfers/store/file-chunks.ts'
 import { purgeWebhookStep } from '#webhooks/store/deliveries.ts'
 import {
   deleteMessage,

@@ -7,7 +7,7 @@ import { completeLineFeeds, countLineEnds } from '@mailroom/mail/compose/encode-
 import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import type { Carrier } from '#delivery/delivery.ts'
-import type { Handlers, Input } from '#http/handler.ts'
+import type { Handlers, Input, KeyContext } from '#http/handler.ts'
 import {
   type AcceptedRecipient,
   findRecipient,
@@ -37,6 +37,7 @@ import { presentTime } from '#platform/clock.ts'
 import { checkEmailAddress, domainOf, readMailbox } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
+import { readGivenFiles } from '#uploads/uploads.ts'
 
 type SandboxDeps = ReceiveDeps &
   UrlSigner & {
@@ -65,8 +66,8 @@ export function sandboxHandlers(
       const step = { accountId, limit: PURGE_STEP_ROWS }
       while ((await deps.db.write(removeCaptured, step)) === PURGE_STEP_ROWS);
     },
-    'sandbox.receive': async (input, { accountId }) => {
-      const messages = await receiveInSandbox(deps, accountId, input)
+    'sandbox.receive': async (input, { accountId, takeSlot }) => {
+      const messages = await receiveInSandbox(deps, { accountId, takeSlot }, input)
       const nowMs = deps.clock.now()
       const data = await Array.fromAsync(presentListed(messages, deps, nowMs))
       return { data, total: data.length }
@@ -114,11 +115,12 @@ async function presentCaptured(
  */
 async function receiveInSandbox(
   deps: SandboxDeps,
-  accountId: string,
+  caller: Caller,
   input: Input<'sandbox.receive'>,
 ): Promise<Message[]> {
   requireSandbox(deps)
-  const { raw, from, to } = await readEnvelope(deps, accountId, input)
+  const { accountId } = caller
+  const { raw, from, to } = await readEnvelope(deps, caller, input)
   const recipients = await Promise.all(
     to.map(async (address, index) => {
       const own = await findOwn(deps, accountId, address)
@@ -147,11 +149,13 @@ async function receiveInSandbox(
   return messages.filter((message) => message !== null)
 }
 
+type Caller = Pick<KeyContext, 'accountId' | 'takeSlot'>
+
 type Envelope = { raw: Uint8Array; from: string; to: string[] }
 
 async function readEnvelope(
   deps: SandboxDeps,
-  accountId: string,
+  { accountId, takeSlot }: Caller,
   { body, query }: Input<'sandbox.receive'>,
 ): Promise<Envelope> {
   if (body instanceof Uint8Array) {
@@ -165,6 +169,7 @@ async function readEnvelope(
     })
   }
   const { subject, text = '', html = '', inReplyTo = null, attachments } = body
+  const files = await readGivenFiles(deps, { accountId, files: attachments, takeSlot })
   const author = checkedMailbox(body.from)
   const recipients = [body.to].flat().map(checkedMailbox)
   const id = deps.makeId('msg').slice('msg_'.length)
@@ -180,7 +185,7 @@ async function readEnvelope(
     references: inReplyTo === null ? [] : [inReplyTo],
     messageId: `<${id}@${domainOf(author.address)}>`,
     dateMs: deps.clock.now(),
-    attachments: attachments.map((attachment) => ({
+    attachments: files.map((attachment) => ({
       ...attachment,
       isInline: attachment.contentId !== null,
     })),

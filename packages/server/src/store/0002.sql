@@ -80,3 +80,18 @@ create table connection_steps (
 ) :clustered;
 create index connection_steps_by_account on connection_steps (account_id, id);
 create index connection_steps_by_time on connection_steps (occurred_at);
+
+-- Files to attach, which are removed at expires_at; their content is in transfer_chunks.
+create table uploads (
+  id :key not null primary key, account_id :key not null,
+  -- 'waiting' (for the file of a link), 'receiving' (it arrives), 'ready'.
+  status text not null,
+  key_id :key, -- The key that created the link; null without a link.
+  filename text not null,
+  content_type text, -- Null until the file arrives, if it then follows from its request or name.
+  max_bytes :int not null, size_bytes :int not null default 0,
+  sha256 :bytes, -- Null until the file is ready.
+  created_at :int not null, expires_at :int not null
+) :clustered;
+create index uploads_by_account on uploads (account_id);
+create index uploads_by_expiry on uploads (expires_at);

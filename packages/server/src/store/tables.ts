@@ -376,6 +376,19 @@ export type Tables = {
     /** Null if the content is in the blob store. */
     content: Uint8Array | null
   }
+  uploads: {
+    id: string
+    account_id: string
+    status: string
+    key_id: string | null
+    filename: string
+    content_type: string | null
+    max_bytes: number
+    size_bytes: Generated<number>
+    sha256: Uint8Array | null
+    created_at: number
+    expires_at: number
+  }
   erasures: {
     id: string
     account_id: string

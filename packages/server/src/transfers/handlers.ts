@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Export, Import, TransferError } from '@mailroom/contract/transfers.ts'
 import { findPod } from '#accounts/store/pods.ts'
+import { fixOfLimit } from '#config/limit-fix.ts'
 import { planDownload } from '#http/download.ts'
 import { busy } from '#http/fair-shares.ts'
 import type { HandlersOf, SignedContext } from '#http/handler.ts'
@@ -16,6 +17,7 @@ import { presentTime } from '#platform/clock.ts'
 import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { idsOfBlobs, inChunks, storeChunks } from '#store/file-chunks.ts'
 import type { Store } from '#store/store.ts'
 import type { Row } from '#store/tables.ts'
 import {
@@ -32,13 +34,7 @@ import {
 } from '#transfers/store/transfers.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES, findOtherFormat } from './read-import.ts'
-import {
-  CHUNK_BYTES,
-  DOWNLOAD_HOLDS_BYTES,
-  idsOfBlobs,
-  readForClient,
-  storeChunks,
-} from './transfer-file.ts'
+import { DOWNLOAD_HOLDS_BYTES, readForClient } from './transfer-file.ts'
 import { unpacked, wrongFile } from './unpack-upload.ts'
 import { purgeTransfers } from './work-transfers.ts'
 
@@ -97,7 +93,7 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       if (part === null || !context.wantsContent) return { ...plan, content: null }
       const release = downloads.tryAcquire({ key: found.accountId })
       if (release === null) throw busy('Too many exports are being downloaded.')
-      const bytes = readForClient(deps, { transferId: found.id, ...part })
+      const bytes = readForClient(deps, { fileId: found.id, ...part })
       const stream = Readable.from(bytes, { highWaterMark: 1 })
       return { ...plan, content: { stream, holdsBytes: DOWNLOAD_HOLDS_BYTES }, release }
     },
@@ -318,11 +314,14 @@ async function receiveFile(
   deps: HandlerDeps,
   { accountId, id, upload }: { accountId: string; id: string; upload: Upload },
 ): Promise<ImportRow> {
-  const bytesMax = deps.importBytesMax
-  const { mediaType, chunks } = openUpload(upload, { bytesMax })
+  const bounds = {
+    bytesMax: deps.importBytesMax,
+    fix: fixOfLimit('importBytes', 'Split the file.'),
+  }
+  const { mediaType, chunks } = openUpload(upload, bounds)
   let format: ImportRow['format'] | null = null
   let startBytes = 0
-  for await (const bytes of inChunks(unpacked(chunks, bytesMax))) {
+  for await (const bytes of inChunks(unpacked(chunks, bounds))) {
     if (startBytes === 0) format = formatOf(bytes.subarray(0, FORMAT_BYTES), mediaType())
     if (startBytes > 0) await requireRoom(deps, accountId)
     for (const chunk of await storeChunks(deps, bytes, startBytes)) {
@@ -348,23 +347,6 @@ async function whyEnded(
 ): Promise<AppError> {
   const error = await findUploadError(db, { accountId, id })
   return problem(error === 'address_erased' ? 'address_erased' : 'request_timeout')
-}
-
-/** Makes chunks of CHUNK_BYTES; the last may be shorter. */
-async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let held: Uint8Array[] = []
-  let length = 0
-  for await (const part of parts) {
-    held.push(part)
-    length += part.length
-    if (length < CHUNK_BYTES) continue
-    const all = Buffer.concat(held)
-    for (; length >= CHUNK_BYTES; length -= CHUNK_BYTES) {
-      yield all.subarray(all.length - length, all.length - length + CHUNK_BYTES)
-    }
-    held = [Buffer.from(all.subarray(all.length - length))]
-  }
-  if (length > 0) yield Buffer.concat(held)
 }
 
 function formatOf(start: Uint8Array, mediaType: string | null): ImportRow['format'] {

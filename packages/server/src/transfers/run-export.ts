@@ -7,6 +7,7 @@ import { readCounters } from '#mailbox/messages/store/messages.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Held } from '#queue/jobs.ts'
+import { CHUNK_BYTES, idsOfBlobs, storeChunks } from '#store/file-chunks.ts'
 import type { Store } from '#store/store.ts'
 import { readExported } from '#transfers/store/exported-messages.ts'
 import {
@@ -16,7 +17,6 @@ import {
   finishTransfer,
 } from '#transfers/store/transfers.ts'
 import { exportFormats } from './export-formats.ts'
-import { CHUNK_BYTES, idsOfBlobs, storeChunks } from './transfer-file.ts'
 
 export type Turn = {
   held(): Held

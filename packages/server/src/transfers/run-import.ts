@@ -21,12 +21,12 @@ import { derivedId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import type { Held } from '#queue/jobs.ts'
+import { readChunks } from '#store/file-chunks.ts'
 import type { Store } from '#store/store.ts'
 import { addImported } from '#transfers/store/imports.ts'
 import { finishTransfer, type ImportFailure, type ImportRow } from '#transfers/store/transfers.ts'
 import { type ReadItem, readImport, type Stated } from './read-import.ts'
 import type { Turn } from './run-export.ts'
-import { readFile } from './transfer-file.ts'
 
 export type ImportDeps = Store & { parser: Parser; storageQuota: StorageQuota }
 
@@ -47,7 +47,7 @@ export async function runImport(
     (await db.write(finishTransfer, { ...held(), error })) ? 'finished' : 'left'
   const inbox = await findInbox(db, accountId, inboxId)
   if (inbox === null) return finish('inbox_deleted')
-  const file = readFile(deps, { transferId, start: 0, end: sizeBytes })
+  const file = readChunks(deps, { fileId: transferId, start: 0, end: sizeBytes })
   const steps = stepsOf(readImport(transfer.format, file), details.handled)
   for (;;) {
     let step: Numbered[]

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { payloadTooLarge } from '#http/upload.ts'
+import { type Bounds, fileTooLarge } from '#http/upload.ts'
 import { problem } from '#platform/problem.ts'
 
 export function wrongFile(message: string) {
@@ -14,7 +14,7 @@ export function wrongFile(message: string) {
  */
 export async function* unpacked(
   chunks: AsyncIterable<Uint8Array>,
-  bytesMax: number,
+  bounds: Bounds,
 ): AsyncGenerator<Uint8Array> {
   const parts = chunks[Symbol.asyncIterator]()
   let start = Buffer.alloc(0)
@@ -33,7 +33,7 @@ export async function* unpacked(
   }
   try {
     if (start[0] !== 0x1f || start[1] !== 0x8b) yield* all()
-    else yield* gunzipped(all(), bytesMax)
+    else yield* gunzipped(all(), bounds)
   } finally {
     await parts.return?.()
   }
@@ -41,7 +41,7 @@ export async function* unpacked(
 
 async function* gunzipped(
   packed: AsyncIterable<Uint8Array>,
-  bytesMax: number,
+  bounds: Bounds,
 ): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
   const fed = pipeline(Readable.from(packed, { objectMode: true }), gunzip)
@@ -51,7 +51,7 @@ async function* gunzipped(
   try {
     for await (const part of gunzip as AsyncIterable<Buffer>) {
       length += part.length
-      if (length > bytesMax) throw payloadTooLarge(bytesMax)
+      if (length > bounds.bytesMax) throw fileTooLarge(bounds)
       yield part
     }
   } catch (error) {

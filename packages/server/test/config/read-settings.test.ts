@@ -100,6 +100,7 @@ test('an empty environment gives the documented defaults', () => {
       heldPerInbox: 100,
       reviewDays: 7,
       importBytes: 1024 ** 3,
+      uploadedBytesPerAccount: 1024 ** 3,
       storedBytesPerAccount: 10_737_418_240,
     },
   })

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, before, test } from 'node:test'
+import { FILES_BYTES_MAX } from '@mailroom/contract/sending.ts'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
-import { FILES_BYTES_MAX } from '#api/read-input.ts'
 import { JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
+import type { GivenFile } from '#http/handler.ts'
 import { LARGE_BODY_BYTES_MAX } from '#http/read-body.ts'
 import { errorOf, GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-server.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
@@ -17,8 +18,8 @@ const HEAD = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_K
 let server: TestServer
 let sizes: number[] = []
 const answers = {
-  'inboxes.send': ({ body }: { body: { attachments: readonly { content: Uint8Array }[] } }) => {
-    sizes.push(...body.attachments.map(({ content }) => content.length))
+  'inboxes.send': ({ body }: { body: { attachments: readonly GivenFile[] } }) => {
+    sizes.push(...body.attachments.map((file) => ('content' in file ? file.content.length : 0)))
     return { isReplay: false, body: {} as never }
   },
 }

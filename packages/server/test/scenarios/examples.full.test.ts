@@ -124,6 +124,14 @@ suite('the examples of the contract, told as one story', () => {
     for (const id of ids) await story.tell(id)
   }
 
+  function meansSigned(id: DescribedOperationId, url: string): void {
+    const { searchParams } = new URL(url, world.baseUrl)
+    const { query = {} }: Example = exampleOf(id)
+    for (const name of ['expires', 'signature']) {
+      story.means(String(query[name]), searchParams.get(name) ?? '')
+    }
+  }
+
   async function arrives(from: string, lines: readonly string[]): Promise<void> {
     const head = [`From: ${from}`, `To: ${inbox.address}`, 'MIME-Version: 1.0']
     const reply = await world.send({
@@ -215,6 +223,13 @@ suite('the examples of the contract, told as one story', () => {
     await until(async () => (await client.messages.get(sent.messageId)).status === 'sent')
     await tellAll('messages.deliveries', 'messages.forward', 'inboxes.sendBatch')
     await tellAll('inboxes.scheduled', 'messages.cancel')
+    await tellAll('uploads.create', 'uploads.get', 'uploads.delete')
+    const link = await story.tell<{ url: string }>('uploads.createLink')
+    meansSigned('uploads.fill', link.url)
+    const other = await client.uploads.createLink({ filename: 'invoice-1042.csv' })
+    story.means(pathOf('uploads.fillByPost').id, other.id)
+    meansSigned('uploads.fillByPost', other.url)
+    await tellAll('uploads.fill', 'uploads.fillByPost')
     await tellAll('drafts.create', 'drafts.list', 'drafts.update', 'drafts.addAttachment')
     await tellAll('drafts.get', 'drafts.removeAttachment', 'drafts.send')
     const draft: Draft = await client.drafts.create(inbox.id)
@@ -242,11 +257,7 @@ suite('the examples of the contract, told as one story', () => {
     const { id } = await newest()
     const page = await client.messages.html(id, { images: 'show' })
     const [, source = ''] = /src="(\/v1[^"]+)"/.exec(page) ?? []
-    const { searchParams } = new URL(source.replaceAll('&amp;', '&'), world.baseUrl)
-    const { query = {} }: Example = exampleOf('messages.image')
-    for (const name of ['expires', 'signature']) {
-      story.means(String(query[name]), searchParams.get(name) ?? '')
-    }
+    meansSigned('messages.image', source.replaceAll('&amp;', '&'))
     story.means(pathOf('messages.image').id, id)
     await tellAll('messages.image', 'messages.delete')
     await story.tell('inboxes.limits')

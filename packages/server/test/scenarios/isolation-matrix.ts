@@ -31,6 +31,7 @@ const KINDS = {
   drafts: 'draft',
   exports: 'export',
   imports: 'import',
+  uploads: 'upload',
   erasures: 'erasure',
 } as const
 
@@ -83,6 +84,8 @@ const REFERENCES = new Set([
   'inboxIds',
   'inbox_id',
   'thread_id',
+  'uploadId',
+  'messageId',
 ])
 const NO_REFERENCES = new Set(['clientId', 'contentId'])
 
@@ -100,6 +103,8 @@ const CREATIONS = new Set<OperationId>([
   'policy.createRule',
   'exports.create',
   'erasures.create',
+  'uploads.create',
+  'uploads.createLink',
 ])
 
 /** Operations on objects of the account that do not name them, and on addresses of its inboxes. */

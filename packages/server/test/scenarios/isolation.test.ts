@@ -84,10 +84,12 @@ onEachEngine('isolation', (engine) => {
     const file = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
     const { content } = await client.exports.download(file.id)
     const into = await imported(client, inbox.id, new Uint8Array(content))
+    const upload = await client.uploads.create(new Uint8Array([1]), { filename: clientId })
     return {
       erasure: gone.id,
       export: file.id,
       import: into.id,
+      upload: upload.id,
       pod: pod.id,
       inbox: inbox.id,
       inboxAddress: inbox.address,

@@ -240,6 +240,7 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await invitationOf(client, inbox)
     await claimsOf(client, message)
     await transfersOf(client, inbox)
+    await uploadsOf(client)
     return { inbox, message }
   }
 
@@ -263,6 +264,16 @@ onAnyEngine('JSON responses of the service', (engine) => {
     await client.imports.list().page()
     const { id: erasureId } = await client.erasures.create({ address: 'a@x.example' })
     await client.erasures.untilDone(erasureId)
+  }
+
+  async function uploadsOf(client: Mailroom): Promise<void> {
+    const body = new Uint8Array([1])
+    const upload = await client.uploads.create(body, { filename: 'a.txt' })
+    await client.uploads.get(upload.id)
+    for (const method of ['PUT', 'POST']) {
+      const { url } = await client.uploads.createLink({ filename: 'a.txt' })
+      assert.equal((await checkedFetch(url, { method, body })).status, 201)
+    }
   }
 
   async function claimsOf(client: Mailroom, message: Message): Promise<void> {

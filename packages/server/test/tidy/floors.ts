@@ -9,7 +9,7 @@ const FLOORS = [
   'store queue limits',
   'http secrets accounts domains inboxes webhooks events',
   'parser mailbox search stats',
-  'inbound policy outbound reviews drafts delivery streams transfers sandbox removal erasures oauth',
+  'inbound policy outbound reviews drafts delivery streams transfers uploads sandbox removal erasures oauth',
   'api commands operating app',
 ].map((folders) => folders.split(' '))
 

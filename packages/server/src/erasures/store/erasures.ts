@@ -225,7 +225,7 @@ export const noteErased = transaction({
   },
 })
 
-/** Ends exports and imports. Their files may contain the address, so they expire immediately. */
+/** Ends exports, imports and uploads. Their files may contain the address, so they expire. */
 export const eraseFiles = transaction({
   name: 'eraseFiles',
   accountOf: () => null,
@@ -250,6 +250,13 @@ export const eraseFiles = transaction({
       )
       .returning('id')
       .execute()
+    const uploads = await tx.query
+      .updateTable('uploads')
+      .set({ expires_at: held.nowMs })
+      .where('account_id', '=', accountId)
+      .where('expires_at', '>', held.nowMs)
+      .returning('id')
+      .execute()
     // A failed import lists file names, which may contain the address.
     await tx.query
       .updateTable('transfers')
@@ -257,7 +264,7 @@ export const eraseFiles = transaction({
       .where('account_id', '=', accountId)
       .where('kind', '=', 'import')
       .execute()
-    await note(tx, held, { files: ended.length })
+    await note(tx, held, { files: ended.length + uploads.length })
   },
 })
 

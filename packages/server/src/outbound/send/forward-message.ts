@@ -21,6 +21,7 @@ type Forward = Pick<
   | 'bodyHtml'
   | 'format'
   | 'includeSignature'
+  | 'attachments'
   | 'isAutomatic'
 > & {
   messageId: string
@@ -34,7 +35,7 @@ type Forward = Pick<
  */
 export async function forwardMessage(
   deps: SendDeps,
-  { messageId, includesFiles, ...input }: Forward,
+  { messageId, includesFiles, attachments: added, ...input }: Forward,
   takeSlot: () => Promise<void>,
 ): ReturnType<typeof sendMessage> {
   const { accountId } = input
@@ -42,7 +43,7 @@ export async function forwardMessage(
   if (message === null) throw notFound()
   const hasFiles = includesFiles && message.attachments.length > 0
   if (hasFiles) {
-    checkFiles(message)
+    checkFiles(message, added)
     await takeSlot()
   }
   return sendMessage(deps, {
@@ -54,19 +55,24 @@ export async function forwardMessage(
     headers: [],
     includeQuote: false,
     replyTo: null,
-    attachments: hasFiles ? await filesOf(deps, message) : [],
+    attachments: [...(hasFiles ? await filesOf(deps, message) : []), ...added],
     hasUnsubscribe: false,
     sendAtMs: null,
     forwarded: forwardedOf(message, hasFiles),
   })
 }
 
-function checkFiles({ attachments }: Message): void {
-  if (attachments.length > ATTACHMENTS_MAX) {
-    const text = `The message has ${attachments.length} files; at most ${ATTACHMENTS_MAX} can be forwarded.`
+function checkFiles({ attachments }: Message, added: SendMessage['attachments']): void {
+  const count = attachments.length + added.length
+  if (count > ATTACHMENTS_MAX) {
+    const text = `The message would have ${count} files; at most ${ATTACHMENTS_MAX} are allowed.`
     throw problem('payload_too_large', text, { fix: WITHOUT_FILES })
   }
-  const sizes = attachments.map(({ sizeBytes }) => encodedLength(sizeBytes))
+  const bytes = [
+    ...attachments.map(({ sizeBytes }) => sizeBytes),
+    ...added.map(({ content }) => content.length),
+  ]
+  const sizes = bytes.map(encodedLength)
   checkSize(
     sizes.reduce((sum, size) => sum + size, 0),
     WITHOUT_FILES,

@@ -10,8 +10,8 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { advanceJob, type Held, insertJobs, troubleOf } from '#queue/jobs.ts'
 import type { Trouble } from '#queue/trouble.ts'
+import { insertChunks, type NewChunk, removeChunks } from '#store/file-chunks.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
-import { noteUnreferenced } from '#store/unreferenced-blobs.ts'
 
 /** The file of an export can be downloaded for this long. */
 const EXPORT_FILE_MS = 7 * DAY_MS
@@ -203,9 +203,6 @@ async function forgetOldest(
     .execute()
 }
 
-/** `content` is null if it is in the blob store under `id`. */
-export type NewChunk = Omit<Row<'transfer_chunks'>, 'transfer_id'>
-
 /** Returns false if the upload was removed. */
 export const addUploadedChunk = transaction({
   name: 'addUploadedChunk',
@@ -262,19 +259,6 @@ export const queueImport = transaction({
     return toTransfer(row)
   },
 })
-
-async function insertChunks(
-  tx: Tx,
-  transferId: string,
-  chunks: readonly NewChunk[],
-): Promise<void> {
-  for (const chunk of chunks) {
-    await tx.query
-      .insertInto('transfer_chunks')
-      .values({ transfer_id: transferId, ...chunk })
-      .execute()
-  }
-}
 
 /** Returns null if the transfer has ended or the lease is lost. */
 export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null> {
@@ -541,18 +525,6 @@ export const purgeTransfersStep = transaction({
     return { isDone: true, blobIds: [] }
   },
 })
-
-async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<string[]> {
-  const ids = chunks.map(({ id }) => id)
-  const removed = await tx.query
-    .deleteFrom('transfer_chunks')
-    .where('id', 'in', ids)
-    .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
-    .execute()
-  const blobIds = removed.filter(({ is_blob }) => Boolean(is_blob)).map(({ id }) => id)
-  await noteUnreferenced(tx, blobIds)
-  return blobIds
-}
 
 /** The chunks of the upload are left to expire. */
 export const dropUpload = transaction({

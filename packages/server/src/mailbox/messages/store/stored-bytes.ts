@@ -1,4 +1,5 @@
-// Counts the bytes that each inbox of an account stores, and separately its exports and imports.
+// Counts the bytes that each inbox of an account stores, and separately its exports, imports and
+// uploads.
 
 import { insertEvent } from '#events/store/append.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -45,9 +46,23 @@ const selectStored = statement<
 )
 
 export async function readFileBytes(db: ReadDb, accountId: string): Promise<number> {
-  const [row] = await selectFileBytes(db.reading, { accountId })
-  return Number(row?.bytes ?? 0)
+  const [[transfers], [uploads]] = await Promise.all([
+    selectFileBytes(db.reading, { accountId }),
+    selectUploadBytes(db.reading, { accountId }),
+  ])
+  return Number(transfers?.bytes ?? 0) + Number(uploads?.bytes ?? 0)
 }
+
+const selectUploadBytes = statement<
+  Tables,
+  { accountId: string },
+  { bytes: number | string | null }
+>((query, given) =>
+  query
+    .selectFrom('uploads')
+    .select(({ fn }) => fn.sum<number | string | null>('size_bytes').as('bytes'))
+    .where('account_id', '=', given('accountId')),
+)
 
 const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number | string | null }>(
   (query, given) =>
