@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { opened, openTenant, prepared } from '@mailroom/server/test/world.ts'
 import { allTools, coreTools } from '@mailroom/tools/all-tools.ts'
@@ -40,6 +41,12 @@ suite('a set of tools', () => {
     const { tools, bytes } = await listed('')
     assert.equal(tools.length, allTools.length)
     assert.ok(bytes <= ALL_BYTES_MAX, `${bytes} bytes`)
+    const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
+    const [, ofCore = '', ofAll = ''] =
+      /about ([\d,]+) tokens\s+instead of\s+([\d,]+)/.exec(page) ?? []
+    const hundreds = (size: number) => (Math.round(size / 400) * 100).toLocaleString('en')
+    const core = await listed('?tools=core')
+    assert.deepEqual([ofCore, ofAll], [hundreds(core.bytes), hundreds(bytes)])
   })
 
   test('names no tool that the connection has not', LIMIT, async () => {
@@ -98,5 +105,31 @@ suite('a set of tools', () => {
     assert.match(JSON.stringify(sent.structuredContent), /"message_id":"msg_/)
     const refused = await tools.result('reply', { thread_id: 'thr_none', body: 'x' })
     assert.deepEqual([refused.isError, refused.structuredContent], [true, undefined])
+  })
+})
+
+suite('the pages about the tools', () => {
+  const page = (name: string) =>
+    readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8').replaceAll(/\s+/g, ' ')
+
+  test('list every tool with its scope, and the core set in bold', () => {
+    const rows = [...page('docs/mcp.md').matchAll(/\| (\**)`(\w+)`\** \| `(mail:\w+)` \|/g)]
+    assert.deepEqual(
+      rows.map(([, bold, name, scope]) => [name, scope, bold !== '']),
+      allTools.map((tool) => [tool.name, tool.scope, coreTools.includes(tool)]),
+    )
+    const total = / (\d+) tools /.exec(page('docs/mcp.md'))?.[1]
+    assert.equal(Number(total), allTools.length)
+  })
+
+  test('name tools that exist', () => {
+    const names = page('skills/mailroom/SKILL.md').matchAll(/`([a-z]+_(?:mail|thread|unread))`/g)
+    for (const [, name] of names)
+      assert.ok(
+        allTools.some((tool) => tool.name === name),
+        name,
+      )
+    const first = page('README.md').matchAll(/ (\d+) tools /g)
+    for (const [, count] of first) assert.equal(Number(count), allTools.length)
   })
 })

@@ -1,5 +1,7 @@
 // What a connection may use. A restriction reduces the access of a key and never widens it.
 
+import type { ConnectionScope } from '@mailroom/contract/vocabulary.ts'
+
 export type Restriction = {
   /** Id or address of the only inbox of this connection, as the person wrote it. */
   readonly inbox: string | null
@@ -13,7 +15,7 @@ export type Restriction = {
   readonly isReadOnly: boolean
 }
 
-export type Scope = 'mail:read' | 'mail:draft' | 'mail:send' | 'mail:organise'
+export type Scope = ConnectionScope
 
 export const unrestricted: Restriction = {
   inbox: null,
