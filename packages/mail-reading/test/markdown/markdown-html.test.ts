@@ -215,11 +215,24 @@ const PIECES = [
   ],
 ]
 
+const OPENINGS = ['[word](', '![word](', '[![word](cid:own)](', '<', '[r]: ', '']
+const TARGETS = [
+  ...['javascript:', 'java\tscript:', '&#106;avascript:', 'data:text/html,', 'file:///', 'cid:'],
+  ...['cid:own', 'https://', 'http:', '//', 'mailto:', 'CID:', 'HTTPS://', '"onload="', '<script>'],
+]
+const ENDS = ['x)', 'x "title")', 'x>', 'x\n', '"x)', "'x)", '<x>)']
+const link = fc
+  .tuple(fc.constantFrom(...OPENINGS), fc.constantFrom(...TARGETS), fc.constantFrom(...ENDS))
+  .map((parts) => parts.join(''))
+
 test('no tag, script or remote image of any Markdown leaves', () => {
   const markdown = fc
-    .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'grapheme', maxLength: 5 })), {
-      maxLength: 40,
-    })
+    .array(
+      fc.oneof(link, fc.constantFrom(...PIECES), fc.string({ unit: 'grapheme', maxLength: 5 })),
+      {
+        maxLength: 40,
+      },
+    )
     .map((pieces) => pieces.join(''))
   fc.assert(
     fc.property(markdown, markdown, (body, signature) => {
