@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import { openConnections } from '#oauth/use-connection.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import {
   approve,
@@ -432,6 +434,64 @@ onEachEngine('OAuth', (engine) => {
     assert.doesNotMatch(await call('list_inboxes'), new RegExp(other.address))
     assert.doesNotMatch(await call('search_mail', { query: 'secret' }), /secret text/)
     assert.doesNotMatch(await call('create_inbox', {}), /@.*created/i)
+  })
+
+  test('the API refuses objects of other inboxes, whatever a tool asks for', async () => {
+    const mine = await world.inbox()
+    const other = await world.inbox()
+    for (const { address } of [mine, other]) {
+      await world.send({ to: address, raw: 'Subject: x\r\n\r\nx\r\n' })
+    }
+    const idsIn = async ({ id }: { id: string }) => {
+      const [message] = (await world.client.messages.list(id).page()).data
+      const draft = await world.client.drafts.create(id, { subject: 'x' })
+      return {
+        inbox: id,
+        thread: message?.threadId ?? '',
+        message: message?.id ?? '',
+        draft: draft.id,
+      }
+    }
+    const [own, foreign] = [await idsIn(mine), await idsIn(other)]
+    const { tokens } = await connectAssistant(world, { inboxes: [mine.id] })
+    const connections = openConnections({ ...world.app.deps, recordStep: async () => {} })
+    const from = { clientAddress: '127.0.0.1', userAgent: 'test' }
+    const grant = await connections.authenticate(tokens.access_token, from)
+    const asked = { path: {}, query: {}, body: undefined }
+    const outcome = (id: OperationId, named: object) =>
+      grant?.requireReach(id, { ...asked, ...named }).then(
+        () => 'reached',
+        ({ code }) => code,
+      )
+    const kinds = [
+      ['inbox', 'inboxes.get', 'inboxes.send', 'messages.list', 'drafts.create'],
+      ['thread', 'threads.get', 'threads.update', 'threads.claim', 'threads.view'],
+      ['message', 'messages.get', 'messages.forward', 'messages.view', 'messages.raw'],
+      ['draft', 'drafts.get', 'drafts.send', 'drafts.delete', 'drafts.update'],
+    ] as const
+    for (const [kind, ...ids] of kinds) {
+      for (const id of ids) {
+        assert.equal(await outcome(id, { path: { id: own[kind] } }), 'reached', id)
+        assert.equal(await outcome(id, { path: { id: foreign[kind] } }), 'not_found', id)
+      }
+    }
+    const file = { messageId: foreign.message, filename: 'a.txt' }
+    assert.equal(await outcome('attachments.get', { path: file }), 'not_found')
+    const path = { id: mine.id }
+    const bodies = [{ attachments: [file] }, { attachments: [{ source: file }] }]
+    for (const body of [...bodies, { threadId: foreign.thread }]) {
+      assert.equal(await outcome('inboxes.send', { path, body }), 'not_found')
+    }
+    assert.equal(await outcome('messages.search', { query: { q: 'x' } }), 'not_found')
+    const query = { q: 'x', inboxId: other.id }
+    assert.equal(await outcome('messages.search', { query }), 'not_found')
+    assert.equal(
+      await outcome('messages.search', { query: { q: 'x', inboxId: mine.id } }),
+      'reached',
+    )
+    for (const id of ['policy.replace', 'apiKeys.create', 'inboxes.delete'] as const) {
+      assert.throws(() => grant?.requireScope(id), /was not granted/)
+    }
   })
 
   test('a client that a person created is for the account alone', async () => {
