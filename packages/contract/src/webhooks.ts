@@ -80,6 +80,9 @@ const webhookProperties = {
   nextAttemptAt: nullableTime(
     'While the webhook is failing and enabled: when the next retry is due; null if none is due.',
   ),
+  headerNames: Type.Array(Type.String(), {
+    description: 'The names of its own header fields. Their values are never shown.',
+  }),
   inboxId: nullableText('The inbox whose webhookUrl this is; null for any other webhook.'),
   createdAt: time('When the webhook was created.'),
 }
@@ -140,9 +143,35 @@ const filterProperties = {
   ),
 }
 
+const HEADERS_MAX = 10
+const HEADER_NAME_LENGTH_MAX = 100
+const HEADER_VALUE_LENGTH_MAX = 1_000
+
+const headers = Type.Optional(
+  Type.Unsafe<Record<string, string> | null>({
+    type: ['object', 'null'],
+    maxProperties: HEADERS_MAX,
+    propertyNames: {
+      maxLength: HEADER_NAME_LENGTH_MAX,
+      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+      [RULE]: 'must be the name of a header field',
+    },
+    additionalProperties: {
+      type: 'string',
+      minLength: 1,
+      maxLength: HEADER_VALUE_LENGTH_MAX,
+      pattern: '^[!-~](?:[ -~]*[!-~])?$',
+      [RULE]: 'must be printable ASCII without blanks at its ends',
+    },
+    description:
+      'Header fields of every request, such as Authorization for receivers that cannot verify signatures. Values are stored encrypted and never shown again. Replaces all; null removes them. A new host of url without headers removes them too.',
+  }),
+)
+
 const CreateWebhook = Type.Object(
   {
     url,
+    headers,
     ...filterProperties,
     enabled: Type.Optional(
       Type.Boolean({ description: 'Whether events are delivered; true if omitted.' }),
@@ -154,6 +183,7 @@ const CreateWebhook = Type.Object(
 export const UpdateWebhook = Type.Object(
   {
     url: Type.Optional(url),
+    headers,
     ...filterProperties,
     enabled: Type.Optional(
       Type.Boolean({
@@ -196,7 +226,7 @@ export const WebhookAttempt = Type.Object(
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
       description:
-        'The header fields of the request without its signatures; null if nothing was posted.',
+        'The header fields of the request without its signatures and without the values of headers; null if nothing was posted.',
     }),
     responseStatus: nullableCount(
       'HTTP status of the response, even if it was incomplete; null without a response.',

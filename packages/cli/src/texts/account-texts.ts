@@ -16,6 +16,7 @@ const domain = {
 
 const webhook = {
   url: 'An https URL on the public Internet. For one on this machine, use "mailroom listen --forward".',
+  headers: 'A header field of every request, as "Name: value". Can be repeated.',
   eventTypes: 'Only events of this kind, such as message.received. Can be repeated.',
   podIds: 'Only events of this pod, in addition to those of --inbox. Can be repeated.',
   inboxIds: 'Only events of this inbox, in addition to those of --pod. Can be repeated.',

@@ -5,6 +5,7 @@ import type { SomeExamples } from './example.ts'
 
 const webhook: Webhook = {
   id: 'whk_01m8nqkpzke00bp20w7jfhbp7g',
+  headerNames: [],
   inboxId: null,
   url: 'https://agent.example.com/mail',
   podIds: [],

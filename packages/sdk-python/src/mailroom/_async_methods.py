@@ -1932,6 +1932,7 @@ class WebhooksMethods(Namespace):
         self,
         *,
         url: str,
+        headers: Mapping[str, str] | None = None,
         event_types: Sequence[EventType] | None = None,
         pod_ids: Sequence[str] | None = None,
         inbox_ids: Sequence[str] | None = None,
@@ -1942,8 +1943,9 @@ class WebhooksMethods(Namespace):
 
         Specific error codes: invalid_pod, invalid_webhook_url, webhook_limit_reached.
         """
-        return await self._json("webhooks.create", body={"url": url, "eventTypes": event_types,
-            "podIds": pod_ids, "inboxIds": inbox_ids, "categories": categories, "enabled": enabled})
+        return await self._json("webhooks.create", body={"url": url, "headers": headers,
+            "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
+            "categories": categories, "enabled": enabled})
 
     def list(
         self,
@@ -1969,6 +1971,7 @@ class WebhooksMethods(Namespace):
         webhook_id: str,
         *,
         url: str | NotGiven = NOT_GIVEN,
+        headers: Mapping[str, str] | None | NotGiven = NOT_GIVEN,
         event_types: Sequence[EventType] | None | NotGiven = NOT_GIVEN,
         pod_ids: Sequence[str] | None | NotGiven = NOT_GIVEN,
         inbox_ids: Sequence[str] | None | NotGiven = NOT_GIVEN,
@@ -1983,7 +1986,7 @@ class WebhooksMethods(Namespace):
         Specific error codes: invalid_pod, invalid_webhook_url.
         """
         return await self._json("webhooks.update", path={"id": webhook_id}, body={"url": url,
-            "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
+            "headers": headers, "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
             "categories": categories, "enabled": enabled})
 
     async def delete(

@@ -1924,6 +1924,7 @@ class WebhooksMethods(Namespace):
         self,
         *,
         url: str,
+        headers: Mapping[str, str] | None = None,
         event_types: Sequence[EventType] | None = None,
         pod_ids: Sequence[str] | None = None,
         inbox_ids: Sequence[str] | None = None,
@@ -1934,8 +1935,9 @@ class WebhooksMethods(Namespace):
 
         Specific error codes: invalid_pod, invalid_webhook_url, webhook_limit_reached.
         """
-        return self._json("webhooks.create", body={"url": url, "eventTypes": event_types,
-            "podIds": pod_ids, "inboxIds": inbox_ids, "categories": categories, "enabled": enabled})
+        return self._json("webhooks.create", body={"url": url, "headers": headers,
+            "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
+            "categories": categories, "enabled": enabled})
 
     def list(
         self,
@@ -1961,6 +1963,7 @@ class WebhooksMethods(Namespace):
         webhook_id: str,
         *,
         url: str | NotGiven = NOT_GIVEN,
+        headers: Mapping[str, str] | None | NotGiven = NOT_GIVEN,
         event_types: Sequence[EventType] | None | NotGiven = NOT_GIVEN,
         pod_ids: Sequence[str] | None | NotGiven = NOT_GIVEN,
         inbox_ids: Sequence[str] | None | NotGiven = NOT_GIVEN,
@@ -1975,7 +1978,7 @@ class WebhooksMethods(Namespace):
         Specific error codes: invalid_pod, invalid_webhook_url.
         """
         return self._json("webhooks.update", path={"id": webhook_id}, body={"url": url,
-            "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
+            "headers": headers, "eventTypes": event_types, "podIds": pod_ids, "inboxIds": inbox_ids,
             "categories": categories, "enabled": enabled})
 
     def delete(

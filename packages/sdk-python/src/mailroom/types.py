@@ -3554,6 +3554,8 @@ class Webhook(Resource):
     """
     next_attempt_at: str | None
     """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
+    header_names: List[str]
+    """The names of its own header fields. Their values are never shown."""
     inbox_id: str | None
     """The inbox whose webhookUrl this is; null for any other webhook."""
     created_at: str
@@ -3619,7 +3621,9 @@ class WebhookAttempt(Resource):
     request_url: str | None
     """The URL that the event was posted to; null if nothing was posted."""
     request_headers: Dict[str, str] | None
-    """The header fields of the request without its signatures; null if nothing was posted."""
+    """The header fields of the request without its signatures and without the values of headers;
+    null if nothing was posted.
+    """
     response_status: int | None
     """HTTP status of the response, even if it was incomplete; null without a response."""
     response_body: str | None

@@ -215,6 +215,9 @@ export const inboxes = columns({
 })
 export type Inbox = Fields<typeof inboxes>
 
+/** `sealed`: the value in base64. */
+export type SealedHeader = { readonly name: string; readonly sealed: string }
+
 export const webhooks = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
@@ -238,6 +241,7 @@ export const webhooks = columns({
   /** The time of the first failure since the last success. */
   failingSinceMs: time('failing_since').nullable(),
   sealedSecrets: bytes('sealed_secrets').internal(),
+  headers: json<readonly SealedHeader[]>()('headers').defaulted(),
   createdAtMs: time('created_at'),
 })
 

@@ -19,6 +19,7 @@ import {
   WEBHOOKS_PER_ACCOUNT_MAX,
 } from '#webhooks/store/webhooks.ts'
 import { requireWebhookUrl, type Webhook } from './model.ts'
+import { sealHeaders } from './webhook-headers.ts'
 import {
   makeNewSecret,
   makeWebhookSecret,
@@ -59,14 +60,20 @@ export async function createWebhook(
     allowPrivateEgress: boolean
     checkFilter: CheckFilter
   },
-  { url, isEnabled, ...asked }: AskedFilter & { url: string; isEnabled: boolean },
+  {
+    url,
+    isEnabled,
+    headers,
+    ...asked
+  }: AskedFilter & { url: string; isEnabled: boolean; headers: Readonly<Record<string, string>> },
 ): Promise<{ webhook: Webhook; secret: string }> {
   requireWebhookUrl(deps, url, 'url')
   const { accountId } = asked
   const filter = await requireFilter(deps, asked)
   const { id, secret, sealedSecrets } = makeNewSecret(deps)
   const nowMs = deps.clock.now()
-  const made = { ...filter, id, accountId, inboxId: null, url, isEnabled, sealedSecrets, nowMs }
+  const sealed = { sealedSecrets, headers: sealHeaders(deps.sealer, id, headers) }
+  const made = { ...filter, id, accountId, inboxId: null, url, isEnabled, ...sealed, nowMs }
   const webhook = await deps.db.write(insertWebhook, made)
   if (webhook === 'no_account') throw notFound()
   if (webhook === 'limit_reached') {
@@ -87,17 +94,19 @@ export type UpdateWebhook = Named & {
   categories?: readonly string[]
   /** An enabled webhook skips earlier events. */
   isEnabled?: boolean
+  headers?: Readonly<Record<string, string>>
 }
 
 /** Throws `not_found`, or the errors of `createWebhook`. */
 export async function updateWebhook(
-  deps: Store & { allowPrivateEgress: boolean; checkFilter: CheckFilter },
+  deps: Store & { sealer: Sealer; allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
 ): Promise<Webhook> {
   const { accountId, webhookId, url, isEnabled } = input
   const webhook = await getWebhook(deps, input)
   if (url !== undefined) requireWebhookUrl(deps, url, 'url')
-  const change = { ...(await changedFilter(deps, webhook, input)), url, isEnabled }
+  const headers = input.headers && sealHeaders(deps.sealer, webhookId, input.headers)
+  const change = { ...(await changedFilter(deps, webhook, input)), url, isEnabled, headers }
   const nowMs = deps.clock.now()
   const changed = await deps.db.write(changeWebhook, { accountId, webhookId, change, nowMs })
   if (changed === null) throw notFound()

@@ -29,6 +29,7 @@ import {
   type WebhookError,
   type WebhookRequest,
 } from './model.ts'
+import { openHeaders } from './webhook-headers.ts'
 import { openSecrets, signWebhook, withoutSignatures } from './webhook-secrets.ts'
 
 /** `size_bytes` is an estimate of the event's memory. */
@@ -192,11 +193,23 @@ async function attempt(
     return unsent('internal_error')
   }
   if ('kind' in request) return request
-  const shown = { url: request.url, headers: withoutSignatures(request.headers) }
-  return outcomeOf(shown, await deps.postWebhook({ ...request, signal }))
+  const { url, own, headers, body } = request
+  const hidden = Object.fromEntries(Object.keys(own).map((name) => [name, HIDDEN]))
+  const shown = { url, headers: { ...hidden, ...withoutSignatures(headers) } }
+  const posted = { url, headers: { ...own, ...headers }, body, signal }
+  return outcomeOf(shown, await deps.postWebhook(posted))
 }
 
-type Request = { url: string; headers: Record<string, string>; body: string }
+/** In place of the value of a webhook's own header field. */
+const HIDDEN = '***'
+
+type Request = {
+  url: string
+  /** The webhook's own header fields. */
+  own: Record<string, string>
+  headers: Record<string, string>
+  body: string
+}
 
 async function makeRequest(
   deps: DeliverWebhookDeps,
@@ -213,7 +226,8 @@ async function makeRequest(
   const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
   if (mistake !== null) return unsent('forbidden_address')
   const body = text.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts })
-  return { url, headers: makeHeaders(deps, { webhook, held, body }), body }
+  const own = openHeaders(deps.sealer, webhook)
+  return { url, own, headers: makeHeaders(deps, { webhook, held, body }), body }
 }
 
 const USER_AGENT = 'Mailroom-Webhooks/1'

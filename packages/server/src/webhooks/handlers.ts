@@ -52,8 +52,7 @@ type WebhookHandlers = Pick<
 export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   return {
     'webhooks.create': async ({ body }, { accountId }) => {
-      const all = { isEnabled: true, kinds: [], podIds: [], inboxIds: [], categories: [] }
-      const asked = { accountId, ...all, ...changeOf(body), url: body.url }
+      const asked = { accountId, ...DEFAULTS, ...changeOf(body), url: body.url }
       const { webhook, secret } = await createWebhook(deps, asked)
       return { ...presentWebhook(webhook), secret }
     },
@@ -114,8 +113,17 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   }
 }
 
+const DEFAULTS = {
+  isEnabled: true,
+  kinds: [],
+  podIds: [],
+  inboxIds: [],
+  categories: [],
+  headers: {},
+}
+
 function changeOf(change: UpdateWebhookShape) {
-  const { url, enabled, eventTypes, podIds, inboxIds, categories } = change
+  const { url, enabled, eventTypes, podIds, inboxIds, categories, headers } = change
   return {
     ...(url !== undefined && { url }),
     ...(enabled !== undefined && { isEnabled: enabled }),
@@ -123,6 +131,7 @@ function changeOf(change: UpdateWebhookShape) {
     ...(podIds !== undefined && { podIds: podIds ?? [] }),
     ...(inboxIds !== undefined && { inboxIds: inboxIds ?? [] }),
     ...(categories !== undefined && { categories: categories ?? [] }),
+    ...(headers !== undefined && { headers: headers ?? {} }),
   }
 }
 
@@ -138,7 +147,7 @@ async function presentAll(deps: HandlerDeps, all: readonly Webhook[]): Promise<W
 
 /** A new webhook has no `failure`. */
 function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
-  const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
+  const { kinds, isEnabled, failingSinceMs, headers, ...shown } = webhooks.present(webhook)
   return {
     ...shown,
     eventTypes: [...kinds] as WebhookShape['eventTypes'],
@@ -146,6 +155,7 @@ function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShap
     inboxIds: [...shown.inboxIds],
     categories: [...shown.categories],
     enabled: isEnabled,
+    headerNames: headers.map(({ name }) => name),
     failingSince: presentTimeOrNull(failingSinceMs),
     lastError: failure?.error ?? null,
     lastResponseStatus: failure?.responseStatus ?? null,

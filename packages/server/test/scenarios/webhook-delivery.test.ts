@@ -175,6 +175,65 @@ onEachEngine('webhooks', (engine) => {
     })
   })
 
+  test('header fields of its own are sent, and their values never shown', LIMIT, async () => {
+    await withReceiver(async (receiver) => {
+      const secret = 'Bearer only-the-receiver-knows'
+      const headers = { Authorization: secret, 'X-Team': 'billing' }
+      const webhook = await make(receiver, { headers })
+      const path = `/v1/webhooks/${webhook.id}`
+      await call('POST', `${path}/test`)
+      const [sent] = receiver.requests
+      assert.equal(sent?.headers.authorization, secret)
+      assert.equal(sent?.headers['x-team'], 'billing')
+      const [delivery] = await deliveriesOf(webhook)
+      const shown = await call<WholeWebhookDelivery>('GET', `${path}/deliveries/${delivery?.id}`)
+      assert.equal(shown.history[0]?.requestHeaders?.authorization, '***')
+      const read = await call<{ headerNames: string[] }>('GET', path)
+      assert.deepEqual(read.headerNames, ['Authorization', 'X-Team'])
+      const everything = JSON.stringify([
+        [webhook, read, shown, await call('GET', '/v1/webhooks')],
+        await runSql(world, 'select * from webhooks'),
+        await runSql(world, 'select * from webhook_attempts'),
+      ])
+      assert.ok(!everything.includes('only-the-receiver-knows'))
+
+      // Another host does not get what was meant for the former one.
+      await using other = await openReceiver()
+      await call('PATCH', path, { url: `${receiver.origin}/elsewhere` })
+      assert.equal((await call<typeof read>('GET', path)).headerNames.length, 2)
+      await call('PATCH', path, { url: `${other.origin}/hook` })
+      await call('POST', `${path}/test`)
+      assert.equal(other.requests[0]?.headers.authorization, undefined)
+      await call('PATCH', path, { headers: { 'X-Only': 'one' } })
+      assert.deepEqual((await call<typeof read>('GET', path)).headerNames, ['X-Only'])
+      await call('PATCH', path, { headers: null })
+      assert.deepEqual((await call<typeof read>('GET', path)).headerNames, [])
+    })
+  })
+
+  test('a header field of HTTP or of the service, or a malformed one, is refused', async () => {
+    const url = 'https://hooks.nowhere.example/mail'
+    const refused = [
+      { Host: 'a' },
+      { 'content-length': '1' },
+      { 'Webhook-Signature': 'a' },
+      { 'X-Signature': 'a' },
+      { 'x y': 'a' },
+      { '': 'a' },
+      { X: 'a\r\nY: b' },
+      { X: '' },
+      { X: ' a' },
+      { X: 'é' },
+      { X: 'a'.repeat(1_001) },
+      { X: 'a', x: 'b' },
+      Object.fromEntries(Array.from({ length: 11 }, (_, index) => [`X-${index}`, 'a'])),
+    ]
+    for (const headers of refused) {
+      const made = world.client.webhooks.create({ url, headers } as never)
+      assert.equal(await refusal(made), '400 bad_request', JSON.stringify(headers))
+    }
+  })
+
   test(
     'a failed delivery is retried on schedule, then by hand, with one event id',
     LIMIT,

@@ -55,6 +55,7 @@ onEachEngine('webhooks', (engine) => {
       podIds: [],
       inboxIds: [],
       categories: [],
+      headerNames: [],
       enabled: true,
       disabledReason: null,
       disabledAt: null,

@@ -13,7 +13,7 @@ export const WEBHOOKS_PER_ACCOUNT_MAX = 100
 
 export type NewWebhook = EventFilter &
   Pick<Webhook, 'id' | 'accountId' | 'inboxId' | 'url' | 'isEnabled' | 'sealedSecrets'> &
-  Partial<Pick<Webhook, 'approverId'>> & { nowMs: number }
+  Partial<Pick<Webhook, 'approverId' | 'headers'>> & { nowMs: number }
 
 /** Concurrent calls share a transaction, because those of one account wait for its row. */
 export const insertWebhook = groupTransaction({
@@ -59,6 +59,7 @@ export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webho
   const { nowMs, ...given } = input
   const webhook: Webhook = {
     approverId: null,
+    headers: [],
     ...given,
     disabledReason: given.isEnabled ? null : 'by_request',
     disabledAtMs: given.isEnabled ? null : nowMs,
@@ -70,7 +71,7 @@ export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webho
   return webhook
 }
 
-export type WebhookChange = Partial<EventFilter & Pick<Webhook, 'url' | 'isEnabled'>>
+export type WebhookChange = Partial<EventFilter & Pick<Webhook, 'url' | 'isEnabled' | 'headers'>>
 
 export const changeWebhook = transaction({
   name: 'updateWebhook',
@@ -87,6 +88,8 @@ export const changeWebhook = transaction({
       ...given,
       // Failures of the former URL do not count against the new one.
       ...(given.url !== undefined && given.url !== kept.url && { failingSinceMs: null }),
+      // They may be credentials for the former host, and another host must not get them.
+      ...(given.headers === undefined && isOtherHost(given.url, kept.url) && { headers: [] }),
       ...(await switched(tx, kept, { isEnabled, nowMs: input.nowMs })),
     })
     if (Object.keys(columns).length > 0) {
@@ -95,6 +98,10 @@ export const changeWebhook = transaction({
     return webhooks.read({ ...row, ...columns })
   },
 })
+
+function isOtherHost(url: string | undefined, former: string): boolean {
+  return url !== undefined && new URL(url).origin !== new URL(former).origin
+}
 
 async function switched(
   tx: Tx,
