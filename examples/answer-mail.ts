@@ -20,7 +20,7 @@ console.log(`Write to ${inbox.address}`)
 for (;;) {
   const newest = mailroom.messages.list(inbox.id, { direction: 'inbound', limit: 1 })
   const after = (await newest.page()).data[0]?.id
-  for await (const thread of mailroom.threads.list(inbox.id, { is_read: false })) {
+  for await (const thread of mailroom.threads.list(inbox.id, { isRead: false })) {
     const { data } = await mailroom.threads.messages(thread.id)
     const message = data.findLast(({ direction }) => direction === 'inbound')
     // Two programs that answer each other never stop.

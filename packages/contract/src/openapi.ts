@@ -171,7 +171,12 @@ function queryParameters(query: TObject | undefined): Part[] {
   return Object.entries(query?.properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = inside(property)
     const style = schema.type === 'object' ? { style: 'deepObject', explode: true } : {}
-    return { name, content: { name, in: 'query', required: false, description, ...style, schema } }
+    // Generators take the names of parameters without regard to case and "_".
+    const shared = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    return {
+      name: shared,
+      content: { name, in: 'query', required: false, description, ...style, schema },
+    }
   })
 }
 

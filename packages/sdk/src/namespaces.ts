@@ -203,6 +203,16 @@ export function threads(api: Api) {
       id: string,
       { limit, offset, ...options }: OptionsOf<'threads.messages'> & RequestOptions = {},
     ) => api.call({ id: 'threads.messages', path: { id }, query: { limit, offset }, options }),
+    /** Replies to the newest received message of the thread, or else to its newest message. */
+    reply: async (id: string, reply: ReplyToSend, options: SendOptions = {}) => {
+      const { idempotencyKey: _, ...asked } = options
+      const read = { id: 'threads.messages', path: { id }, options: asked } as const
+      const { inboxId, data } = await api.call(read)
+      const received = data.filter(({ direction }) => direction === 'inbound')
+      const message = received.at(-1) ?? data.at(-1)
+      if (message === undefined) throw new Error(`The thread ${id} has no message to reply to.`)
+      return sends(api).reply(inboxId, message, reply, options)
+    },
     /** The thread as text for a language model, oldest message first. */
     view: (id: string, options: ViewOptions = {}) => api.view('threads.view', id, options),
   }

@@ -215,3 +215,26 @@ test('a reply goes to the first address, even if a quoted name holds a comma', a
     })
   }
 })
+
+test('a reply to a thread answers its newest received message', async () => {
+  const from = (id: string, direction: string, fromAddr: string) => ({
+    ...{ id, direction, fromAddr, threadId: 'thr_1', toAddr: 'ada@mail.example' },
+  })
+  const data = [
+    from('msg_1', 'inbound', 'Ann <ann@example.com>'),
+    from('msg_2', 'inbound', 'Bob <bob@example.com>'),
+    from('msg_3', 'outbound', 'ada@mail.example'),
+  ]
+  await using peer = await openPeer(
+    { body: { inboxId: 'inb_1', data } },
+    { body: { messageId: 'msg_4' } },
+  )
+  const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'mr_key' })
+  await client.threads.reply('thr_1', { body: 'Thanks.' }, { idempotencyKey: 'once' })
+  const [read, sent] = peer.requests
+  assert.equal(read?.url, '/v1/threads/thr_1/messages')
+  assert.equal(sent?.url, '/v1/inboxes/inb_1/send')
+  assert.equal(sent?.headers['idempotency-key'], 'once')
+  const expected = { body: 'Thanks.', to: 'bob@example.com', threadId: 'thr_1' }
+  assert.deepEqual(JSON.parse(sent?.body ?? ''), expected)
+})

@@ -209,6 +209,13 @@ test('the parts that operations share are written once, and the whole stays shor
   }
 })
 
+test('no two shared parts have a name that a generator takes for the same', () => {
+  for (const [section, parts] of Object.entries<object>(written.components)) {
+    const names = Object.keys(parts).map((name) => name.replaceAll(/[_.-]/g, '').toLowerCase())
+    if (section !== 'responses') assert.equal(new Set(names).size, names.length, section)
+  }
+})
+
 test('patterns work in the regular expressions of other languages, and the rule is stated in words', () => {
   const patterns = [...JSON.stringify(written).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)]
   assert.ok(patterns.length > 10)
