@@ -40,6 +40,7 @@ const bodies: Record<string, string> = {
   'exports.create': '{"inboxId":"x","format":"mbox"}',
   'erasures.create': '{"address":"a@b.example"}',
   'approvers.create': '{"name":"a"}',
+  'connections.createClient': '{"name":"a","redirectUris":["https://a.example/"]}',
   'reviews.approve': '{"digest":"a"}',
   'reviews.edit': '{"digest":"a"}',
   'reviews.comment': '{"text":"a"}',
