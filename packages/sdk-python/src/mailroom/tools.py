@@ -74,9 +74,10 @@ def mailroom_tools(
             name=tool["name"],
             description=tool["description"],
             input_schema=tool["inputSchema"],
-            is_reading=tool["annotations"]["readOnlyHint"],
+            is_reading=is_reading(tool),
             _call=endpoint.call,
-            _is_safe=tool["annotations"]["idempotentHint"],
+            # The service gives this hint only for tools that change something.
+            _is_safe=tool["annotations"].get("idempotentHint", is_reading(tool)),
         )
         for tool in endpoint.request("tools/list", {}, is_safe=True)["tools"]
     ]
@@ -184,6 +185,10 @@ class _Endpoint:
         except (MailroomConnectionError, ToolRefused) as error:
             return str(error)
         return "\n".join(text_of_part(part) for part in parts)
+
+
+def is_reading(tool: Mapping[str, Any]) -> bool:
+    return tool["annotations"].get("readOnlyHint", False)
 
 
 class ToolRefused(Exception):
