@@ -28,6 +28,7 @@ import {
   sendMail,
 } from './sending-tools.ts'
 import type { Answer, Call, JsonSchema, Part, Tool, Values } from './tool.ts'
+import { uploadLink } from './upload-tool.ts'
 import { waitForMail } from './waiting-tool.ts'
 
 export const allTools: readonly Tool[] = [
@@ -54,6 +55,7 @@ export const allTools: readonly Tool[] = [
   deleteThread,
   searchMail,
   getAttachment,
+  uploadLink,
   listSent,
   listHeld,
   cancelSend,

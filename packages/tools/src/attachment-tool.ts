@@ -71,14 +71,14 @@ async function readText(
 const UNREAD = new Set(['no_text', 'service_unavailable'])
 
 /** Finds a file by its name or visible name, because a name may contain invisible characters. */
-function findFile({ attachments }: Message, name: string): Attachment | undefined {
+export function findFile({ attachments }: Message, name: string): Attachment | undefined {
   return (
     attachments.find(({ filename }) => filename === name) ??
     attachments.find(({ filename }) => oneLine(filename) === oneLine(name))
   )
 }
 
-function noFile({ id: messageId, attachments }: Message): ToolProblem {
+export function noFile({ id: messageId, attachments }: Message): ToolProblem {
   if (attachments.length === 0) return new ToolProblem(`Message ${messageId} has no attachments.`)
   const names = attachments.slice(0, NAMES_MAX).map(({ filename }) => `- ${oneLine(filename)}`)
   return new ToolProblem(

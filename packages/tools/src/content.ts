@@ -1,8 +1,10 @@
 // The arguments for the content of a message, and their mapping to fields of the API.
 
-import type { MessageToSend } from '@mailroom/sdk'
+import type { FileToSend, MessageToSend } from '@mailroom/sdk'
 import { z } from 'zod'
+import type { Access } from '#access.ts'
 import { ToolProblem } from '#problem.ts'
+import { findFile, noFile } from './attachment-tool.ts'
 import { listedAs } from './tool.ts'
 
 /** Maximum length of an address with its display name. */
@@ -43,6 +45,14 @@ export const attachments = listedAs(z.array(file).max(FILES_MAX), {
   items: { type: 'object' },
 }).describe('Small files: {filename, content_type, and text or base64}.')
 
+const FILE_NAME_LENGTH_MAX = 1_200
+
+export const fileNames = z
+  .array(z.string().min(1).max(FILE_NAME_LENGTH_MAX))
+  .max(FILES_MAX)
+  .optional()
+  .describe('Uploads (upl_…), or files of messages (msg_…/filename).')
+
 const EVENT_TEXT_LENGTH_MAX = 998
 const SEQUENCE_MAX = 2 ** 31 - 1
 
@@ -77,6 +87,7 @@ export const contentShape = {
     .boolean()
     .optional()
     .describe('Set if nobody asked for this mail, so that programs do not answer it.'),
+  files: fileNames,
   attachments: attachments.optional(),
   invite: invite.optional(),
 }
@@ -93,8 +104,12 @@ export function copiesOf({ cc = [], bcc = [] }: { cc?: string[]; bcc?: string[] 
   return { ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
 }
 
-export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
-  const { body, html, send_at: sendAt, is_automatic, attachments, invite: event } = content
+export async function contentOf(
+  content: Content,
+  access: Access,
+): Promise<Omit<MessageToSend, 'to'>> {
+  const { body, html, send_at: sendAt, is_automatic, invite: event } = content
+  const files = await filesOf(content, access)
   return {
     body,
     ...(html === undefined ? MARKDOWN : { bodyHtml: html }),
@@ -102,15 +117,39 @@ export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
     ...(sendAt === undefined ? {} : { sendAt }),
     ...(is_automatic === true ? { isAutomatic: true } : {}),
     ...(event === undefined ? {} : { invite: event }),
-    ...(attachments === undefined || attachments.length === 0
-      ? {}
-      : { attachments: attachments.map(fileOf) }),
+    ...(files.length === 0 ? {} : { attachments: files }),
   }
 }
 
-export type GivenFile = z.output<typeof file>
+type Files = { attachments?: GivenFile[] | undefined; files?: string[] | undefined }
 
-export function fileOf({ filename, content_type: contentType, text, base64 }: GivenFile) {
+/** Rejects if a named message is outside the restriction of the connection. */
+export async function filesOf(
+  { attachments: given = [], files: names = [] }: Files,
+  access: Access,
+): Promise<FileToSend[]> {
+  const files: FileToSend[] = given.map(fileOf)
+  for (const name of names) files.push(await namedFile(name, access))
+  return files
+}
+
+async function namedFile(text: string, access: Access): Promise<FileToSend> {
+  if (/^upl_\w+$/.test(text)) return { uploadId: text }
+  const [, messageId, name] = /^(msg_\w+)\/(.+)$/s.exec(text) ?? []
+  if (messageId === undefined || name === undefined) {
+    throw new ToolProblem(
+      `${JSON.stringify(text)} is not a file. An entry of files is an id of upload_link (upl_…), or a message and its file: msg_…/filename.`,
+    )
+  }
+  const message = await access.message(messageId)
+  const file = findFile(message, name)
+  if (file === undefined) throw noFile(message)
+  return { messageId, filename: file.filename }
+}
+
+type GivenFile = z.output<typeof file>
+
+function fileOf({ filename, content_type: contentType, text, base64 }: GivenFile) {
   if ((text === undefined) === (base64 === undefined)) {
     throw new ToolProblem(
       `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,

@@ -1,6 +1,6 @@
 // Tools for drafts: messages that are written now and sent later, possibly by another person.
 
-import type { Draft } from '@mailroom/sdk'
+import type { Draft, FileToSend } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
 import { z } from 'zod'
 import { noDraft } from '#access.ts'
@@ -13,7 +13,8 @@ import {
   BODY,
   bodyText,
   copiesShape,
-  fileOf,
+  fileNames,
+  filesOf,
   HELD,
   HTML,
   htmlText,
@@ -141,6 +142,7 @@ export const saveDraft = defineTool({
     thread_id: id('The thread that a new draft answers.').optional(),
     reply_all: z.boolean().optional().describe('In a thread: to its other recipients too.'),
     ...fieldsShape,
+    files: fileNames,
     attachments: attachments.optional(),
     remove_files: z
       .array(id('The id of a file.'))
@@ -154,7 +156,7 @@ export const saveDraft = defineTool({
   isDestructive: true,
   isOpenWorld: false,
   async run(given, call) {
-    const added = (given.attachments ?? []).map(fileOf)
+    const added = await filesOf(given, call.access)
     if (given.draft_id === undefined) {
       const draft = await create(given, added, call)
       const next = call.has('send_draft') ? 'send_draft sends it.' : 'A person can send it.'
@@ -189,9 +191,7 @@ type Given = Partial<z.output<z.ZodObject<typeof fieldsShape>>> & {
   clear?: (typeof CLEARED)[number][] | undefined
 }
 
-type Files = ReturnType<typeof fileOf>[]
-
-async function create(given: Given, added: Files, call: Call): Promise<Draft> {
+async function create(given: Given, added: FileToSend[], call: Call): Promise<Draft> {
   if (given.version !== undefined || given.remove_files !== undefined || given.clear?.length) {
     throw new ToolProblem('version, remove_files and clear are only for a draft_id.')
   }
@@ -218,7 +218,7 @@ async function create(given: Given, added: Files, call: Call): Promise<Draft> {
 async function change(
   draftId: string,
   given: Given,
-  { added, call: { access, signal } }: { added: Files; call: Call },
+  { added, call: { access, signal } }: { added: FileToSend[]; call: Call },
 ): Promise<Draft> {
   const { drafts } = access.client
   let draft = await access.draft(draftId)

@@ -14,6 +14,8 @@ import {
   contentShape,
   copiesOf,
   copiesShape,
+  fileNames,
+  filesOf,
   HELD,
   listed,
   MARKDOWN,
@@ -65,7 +67,8 @@ export const sendMail = defineTool({
   isOpenWorld: true,
   async run({ inbox: named, to, subject, ...content }, call) {
     const { id: inboxId } = await call.access.inbox(named)
-    return send({ to, subject, ...contentOf(content) }, { inboxId, given: listed(to) }, call)
+    const message = { to, subject, ...(await contentOf(content, call.access)) }
+    return send(message, { inboxId, given: listed(to) }, call)
   },
 })
 
@@ -113,7 +116,7 @@ async function replyOf(
 ): Promise<{ inboxId: string; message: MessageToSend }> {
   const { inboxId, answered } = await answeredIn(thread_id, call)
   const told = {
-    ...contentOf(content),
+    ...(await contentOf(content, call.access)),
     includeQuote,
     ...(to === undefined ? {} : { to }),
     ...(reply_all ? { replyAll: true } : {}),
@@ -178,7 +181,8 @@ async function checkedOf(given: Checked, call: Call) {
     return replyOf({ ...content, thread_id, to, reply_all, include_quote }, call)
   }
   const { id: inboxId } = await call.access.inbox(named)
-  return { inboxId, message: { to, subject, ...contentOf(content) } }
+  const message = { to, subject, ...(await contentOf(content, call.access)) }
+  return { inboxId, message }
 }
 
 export const forward = defineTool({
@@ -192,17 +196,20 @@ export const forward = defineTool({
     ...copiesShape,
     body: bodyText.optional().describe('Markdown above the message.'),
     include_attachments: z.boolean().default(true).describe('Attach its files.'),
+    files: fileNames,
     lease_token: leaseToken.optional(),
   },
   values: SENT,
   isReading: false,
   isIdempotent: true,
   isOpenWorld: true,
-  async run({ message_id: messageId, to, include_attachments, body, ...copies }, call) {
+  async run({ message_id: messageId, to, include_attachments, files, body, ...copies }, call) {
     const { access, signal } = call
     await access.message(messageId)
     const fields = { to, ...(body === undefined ? {} : { body, ...MARKDOWN }), ...copiesOf(copies) }
-    const forwarded = { ...fields, includeAttachments: include_attachments }
+    const attachments = await filesOf({ files }, access)
+    const added = attachments.length === 0 ? {} : { attachments }
+    const forwarded = { ...fields, ...added, includeAttachments: include_attachments }
     const outcome = await forwardOnce(access, { messageId, forwarded, signal })
     return sentAs(outcome, tellSent(outcome, JSON.stringify(oneLine(listed(to))), call))
   },

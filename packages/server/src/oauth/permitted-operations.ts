@@ -47,6 +47,7 @@ const PERMITTED: Partial<Record<OperationId, readonly ConnectionScope[]>> = {
   'drafts.addAttachment': WRITE,
   'drafts.removeAttachment': WRITE,
   'inboxes.checkSend': WRITE,
+  'uploads.createLink': WRITE,
 
   'drafts.send': SEND,
   'inboxes.send': SEND,
