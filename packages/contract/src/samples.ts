@@ -98,7 +98,10 @@ const clientNames: Readonly<Record<string, string>> = {
 function typeScriptArguments(id: DescribedOperationId, example: Example): string[] {
   const { path = {}, query, headers = {}, body, file } = example
   const given = Object.entries(headers).map(([name, value]) => [optionNames[name] ?? name, value])
-  const options = { ...query, ...(file && { type: file.mediaType }), ...Object.fromEntries(given) }
+  // The options of `imports.create` call the media type `type`.
+  const typeName = id === 'uploads.create' ? 'contentType' : 'type'
+  const fileOptions = file && { [typeName]: file.mediaType }
+  const options = { ...query, ...fileOptions, ...Object.fromEntries(given) }
   // The client has a parameter for the messages of a batch.
   const content = id === 'inboxes.sendBatch' ? (body as { items: unknown }).items : body
   return [
