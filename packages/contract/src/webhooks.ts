@@ -153,14 +153,14 @@ const headers = Type.Optional(
     maxProperties: HEADERS_MAX,
     propertyNames: {
       maxLength: HEADER_NAME_LENGTH_MAX,
-      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+      pattern: '^[A-Za-z0-9!#$%&*+.^_`|~-]+$',
       [RULE]: 'must be the name of a header field',
     },
     additionalProperties: {
       type: 'string',
       minLength: 1,
       maxLength: HEADER_VALUE_LENGTH_MAX,
-      pattern: '^[!-~](?:[ -~]*[!-~])?$',
+      pattern: '^[!-~]([ -~]*[!-~])?$',
       [RULE]: 'must be printable ASCII without blanks at its ends',
     },
     description:

@@ -140,6 +140,14 @@ const lines: Readonly<Record<string, readonly string[]>> = {
   'webhooks create': [
     'mailroom webhooks create https://app.example.com/webhook --events message.received',
   ],
+  'connections list': ['mailroom connections list'],
+  'connections delete': ['mailroom connections delete con_01m8'],
+  'connections steps': ['mailroom connections steps'],
+  'connections clients': ['mailroom connections clients'],
+  'connections create-client': [
+    'mailroom connections create-client "My assistant" --redirect-uris https://assistant.example/callback',
+  ],
+  'connections delete-client': ['mailroom connections delete-client ocl_01m8'],
   'webhooks list': ['mailroom webhooks list'],
   'webhooks get': ['mailroom webhooks get whk_01m8'],
   'webhooks update': ['mailroom webhooks update whk_01m8 --no-enabled'],

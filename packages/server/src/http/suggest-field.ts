@@ -1,32 +1,34 @@
 import { editDistance } from '#config/nearest.ts'
 
 /** Names that other APIs of mail use, in lower case without separators, and ours. */
-const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
-  text: ['body'],
-  textbody: ['body'],
-  bodytext: ['body'],
-  plaintext: ['body'],
-  message: ['body'],
-  html: ['bodyHtml'],
-  htmlbody: ['bodyHtml'],
-  replytoaddress: ['replyTo'],
-  toaddr: ['to'],
-  recipient: ['to'],
-  recipients: ['to'],
-  inreplyto: ['threadId'],
-  scheduledat: ['sendAt'],
-  username: ['mailboxName'],
-  localpart: ['mailboxName'],
-  name: ['mailboxName', 'filename'],
-  fromname: ['displayName'],
-  content: ['data'],
-  contentbase64: ['data'],
-  type: ['contentType'],
-  mimetype: ['contentType'],
-  events: ['eventTypes'],
-  eventtype: ['eventTypes'],
-  endpoint: ['url'],
-}
+const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    text: ['body'],
+    textbody: ['body'],
+    bodytext: ['body'],
+    plaintext: ['body'],
+    message: ['body'],
+    html: ['bodyHtml'],
+    htmlbody: ['bodyHtml'],
+    replytoaddress: ['replyTo'],
+    toaddr: ['to'],
+    recipient: ['to'],
+    recipients: ['to'],
+    inreplyto: ['threadId'],
+    scheduledat: ['sendAt'],
+    username: ['mailboxName'],
+    localpart: ['mailboxName'],
+    name: ['mailboxName', 'filename'],
+    fromname: ['displayName'],
+    content: ['data'],
+    contentbase64: ['data'],
+    type: ['contentType'],
+    mimetype: ['contentType'],
+    events: ['eventTypes'],
+    eventtype: ['eventTypes'],
+    endpoint: ['url'],
+  }),
+)
 
 const FROM_FIX =
   'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From.'
@@ -43,7 +45,7 @@ export function fixUnknownField(name: string, known: readonly string[]): string 
 function nearestField(name: string, known: readonly string[]): string | null {
   const same = known.find((one) => plain(one) === plain(name))
   if (same !== undefined) return same
-  const ours = OTHER_NAMES[plain(name)]?.find((one) => known.includes(one))
+  const ours = OTHER_NAMES.get(plain(name))?.find((one) => known.includes(one))
   if (ours !== undefined) return ours
   return known.find((one) => editDistance(name, one) <= Math.min(TYPOS_MAX, one.length / 3)) ?? null
 }

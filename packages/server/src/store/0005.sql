@@ -1,3 +1,3 @@
 -- Without a transaction.
-create unique index :online inboxes_by_client_id on inboxes (account_id, client_id)
+create index :online inboxes_by_client_id on inboxes (account_id, client_id)
   where client_id is not null;

@@ -9,6 +9,8 @@ const { ownPolicy, ...others } = nouns
 const TABLES: Partial<Record<keyof typeof others, string>> = {
   apiKeys: 'api_keys',
   auditEntries: 'policy_audit',
+  connectionSteps: 'connection_steps',
+  oauthClients: 'oauth_clients',
   dkimKeys: 'dkim_keys',
   quarantinedMessages: 'quarantined_messages',
   recipientRules: 'recipient_rules',

@@ -80,7 +80,9 @@ test("a form of the runtime's fetch is read like JSON", async () => {
       // Forms are sent with CRLF, whatever the text has.
       body: 'Zeile\nzwei 🙂',
       subject: 'ä'.repeat(998),
+      format: 'auto',
       includeQuote: false,
+      includeSignature: true,
       isAutomatic: false,
       unsubscribe: true,
       threadId: 'thr_1',
@@ -325,7 +327,14 @@ test("a browser's form without any optional value is one without those fields", 
   assert.equal(response.status, 200, await response.text())
   const expected = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
   const [body] = seen
-  const defaults = { includeQuote: true, isAutomatic: false, unsubscribe: false, attachments: [] }
+  const defaults = {
+    format: 'auto',
+    includeQuote: true,
+    includeSignature: true,
+    isAutomatic: false,
+    unsubscribe: false,
+    attachments: [],
+  }
   assert.deepEqual({ ...body }, { ...expected, ...defaults })
   const reply = await send(
     field('to', 'ann@example.com'),
