@@ -275,7 +275,7 @@ function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes):
     argument({ key, name: pathName(path, key), type: 'str', isRequired: true, part: 'path' }),
   )
   const file = upload
-    ? [argument({ key: 'file', type: 'Upload', isRequired: true, part: 'file' })]
+    ? [argument({ key: 'file', type: 'Content', isRequired: true, part: 'file' })]
     : []
   const fields = Object.entries(body?.properties ?? {}).filter(
     // A field with two spellings is one argument.
@@ -348,7 +348,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, Sequence
 
-from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._core import NOT_GIVEN, Content, DownloadedFile, NotGiven, View
 from ._resource import Resource
 from ._${isAsync ? 'async' : 'sync'} import (
 ${imported.map((name) => `    ${name},`).join('\n')}

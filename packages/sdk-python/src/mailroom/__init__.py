@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import error_codes, types
-from ._core import NOT_GIVEN, DownloadedFile, Headers, NotGiven, Response, SentRequest, Upload, View
+from ._core import NOT_GIVEN, DownloadedFile, Headers, NotGiven, Response, SentRequest, View
+from ._core import Content as Upload
 from ._procedures import Page, reply_recipient
 from ._sync import ByteStream, EventListing, Following, Listing
 from ._version import VERSION as __version__

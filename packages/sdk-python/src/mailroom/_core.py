@@ -55,7 +55,7 @@ class NotGiven:
 
 NOT_GIVEN = NotGiven()
 
-Upload = Union[bytes, os.PathLike[str]]
+Content = Union[bytes, os.PathLike[str]]
 """A file: its content, or its path, which is read piece by piece."""
 
 
@@ -142,7 +142,7 @@ class Call:
     headers: Mapping[str, Optional[str]] = field(default_factory=lambda: {})
     body: Optional[Mapping[str, Any]] = None
     """Sent as JSON. A field that is None is omitted from a POST, and otherwise cleared."""
-    file: Optional[Upload] = None
+    file: Optional[Content] = None
     """Sent unchanged, instead of JSON."""
 
 
@@ -152,7 +152,7 @@ class Request:
     method: str
     url: str
     headers: Dict[str, str]
-    body: Optional[Upload]
+    body: Optional[Content]
     timeout: float
     """Seconds for one attempt including its complete response."""
     is_safe: bool
@@ -344,7 +344,7 @@ def request_of(options: Options, call: Call) -> Request:
     if operation.method == "POST":
         headers["idempotency-key"] = str(uuid.uuid4())
     headers.update({name: value for name, value in call.headers.items() if value is not None})
-    body: Optional[Upload] = None
+    body: Optional[Content] = None
     if call.file is not None:
         headers.setdefault("content-type", "application/octet-stream")
         body = call.file
@@ -375,7 +375,7 @@ def request_of(options: Options, call: Call) -> Request:
     )
 
 
-def length_of(body: Optional[Upload]) -> int:
+def length_of(body: Optional[Content]) -> int:
     if body is None:
         return 0
     if isinstance(body, bytes):

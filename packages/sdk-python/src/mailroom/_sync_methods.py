@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, Sequence
 
-from ._core import NOT_GIVEN, DownloadedFile, NotGiven, Upload, View
+from ._core import NOT_GIVEN, Content, DownloadedFile, NotGiven, View
 from ._resource import Resource
 from ._sync import (
     ByteStream,
@@ -1363,7 +1363,7 @@ class DraftsMethods(Namespace):
 class UploadsMethods(Namespace):
     def create(
         self,
-        file: Upload,
+        file: Content,
         *,
         filename: str | None = None,
         content_type: str | None = None,
@@ -1496,7 +1496,7 @@ class ImportsMethods(MoreOfImports):
     def create(
         self,
         inbox_id: str,
-        file: Upload,
+        file: Content,
         *,
         is_read: bool | None = None,
         content_type: str | None = None,
