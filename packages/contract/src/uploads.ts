@@ -25,9 +25,7 @@ export type Upload = Static<typeof Upload>
 export const UploadLink = Type.Object(
   {
     id: text('The id of the upload, once the file has arrived.'),
-    url: text(
-      'Signed URL that takes the file once, without a key: curl -T report.pdf "$url". Opened in a browser, it shows a page for choosing a file.',
-    ),
+    url: text('Signed URL that takes the file once, without a key: curl -T report.pdf "$url".'),
     expiresAt: time('When the URL stops working: after 15 minutes.'),
   },
   { description: 'A URL to which somebody without a key can upload one file.' },

@@ -1481,9 +1481,7 @@ class UploadLink(Resource):
     id: str
     """The id of the upload, once the file has arrived."""
     url: str
-    """Signed URL that takes the file once, without a key: curl -T report.pdf "$url". Opened in a
-    browser, it shows a page for choosing a file.
-    """
+    """Signed URL that takes the file once, without a key: curl -T report.pdf "$url"."""
     expires_at: str
     """When the URL stops working: after 15 minutes."""
 
