@@ -90,7 +90,11 @@ suite('a connection to some inboxes', () => {
       allTools
         .filter((tool) => offerOf(tool, accessOf(restriction)) === 'offered')
         .map(({ name }) => name)
-    assert.deepEqual(offered({ scopes: ['mail:draft'] }), ['save_draft', 'delete_draft'])
+    assert.deepEqual(offered({ scopes: ['mail:draft'] }), [
+      'save_draft',
+      'delete_draft',
+      'upload_link',
+    ])
     const reading = offered({ scopes: ['mail:read'] })
     assert.deepEqual(
       reading.filter((name) => !allTools.find((tool) => tool.name === name)?.isReading),
