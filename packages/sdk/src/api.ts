@@ -5,7 +5,8 @@ import type { OptionsOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { type FollowOptions, follow } from './follow.ts'
 import { type Listed, Listing, type Page, type PageBounds } from './listing.ts'
 import type { ResponsePromise } from './response.ts'
-import type { Call, RequestOptions, Transport } from './transport.ts'
+import { type SentMessage, withIsHeld } from './sending.ts'
+import { type Call, parseJson, type RequestOptions, type Transport } from './transport.ts'
 
 export type DownloadedFile = {
   readonly content: Uint8Array
@@ -46,6 +47,8 @@ export type ListOptions<Id extends ListId> = Omit<OptionsOf<Id>, keyof PageBound
   PageBounds &
   RequestOptions
 
+type SendId = 'inboxes.send' | 'drafts.send' | 'messages.forward' | 'messages.rsvp'
+
 export type PathValues = Readonly<Record<string, string>>
 
 export class Api {
@@ -57,6 +60,11 @@ export class Api {
 
   call<Id extends Call['id']>(call: Call & { readonly id: Id }): ResponsePromise<ResponseOf<Id>> {
     return this.transport.json(call)
+  }
+
+  /** For operations that send a message. */
+  send(call: Call & { readonly id: SendId }): ResponsePromise<SentMessage> {
+    return this.transport.request(call, ({ bytes }) => withIsHeld(parseJson(bytes)))
   }
 
   carryOut(call: Call): ResponsePromise<void> {

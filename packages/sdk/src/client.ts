@@ -75,7 +75,7 @@ export type {
 } from '@mailroom/contract/reviews.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/sandbox.ts'
 export type { SenderRule } from '@mailroom/contract/sender-rules.ts'
-export type { Delivery, SentMessage } from '@mailroom/contract/sending.ts'
+export type { Delivery } from '@mailroom/contract/sending.ts'
 export type { Session } from '@mailroom/contract/sessions.ts'
 export type { Stats } from '@mailroom/contract/stats.ts'
 export type { Suppression } from '@mailroom/contract/suppressions.ts'
@@ -110,6 +110,7 @@ export type {
   RepliedMessage,
   ReplyToSend,
   SendOptions,
+  SentMessage,
 } from './sending.ts'
 export type { UntilDoneOptions } from './transfers.ts'
 export type {

@@ -60,7 +60,7 @@ const WAIT_SECONDS_DEFAULT = 30
 /** The ways to send from an inbox. */
 function sends(api: Api) {
   const send = (inboxId: string, message: MessageToSend, options: SendOptions = {}) =>
-    api.call({
+    api.send({
       id: 'inboxes.send',
       path: { id: inboxId },
       body: withEncodedFiles(message),
@@ -277,7 +277,7 @@ export function messages(api: Api) {
       api.download({ id: 'messages.image', path: { id }, query, options }),
     /** Sends the message with its files to others in a new thread; retries like `inboxes.send`. */
     forward: (id: string, body: MessageToForward, options: SendOptions = {}) =>
-      api.call({
+      api.send({
         id: 'messages.forward',
         path: { id },
         body: withEncodedFiles(body),
@@ -285,7 +285,7 @@ export function messages(api: Api) {
       }),
     /** Answers the invitation in the message; retries like `inboxes.send`. */
     rsvp: (id: string, body: BodyOf<'messages.rsvp'>, options: SendOptions = {}) =>
-      api.call({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),
+      api.send({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),
     /** Rejects with `already_sending` once the first delivery attempt has begun. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),
@@ -363,7 +363,7 @@ export function drafts(api: Api) {
       id: string,
       { idempotencyKey = crypto.randomUUID(), ifMatch, ...options }: DraftSendOptions = {},
     ) =>
-      api.call({
+      api.send({
         id: 'drafts.send',
         path: { id },
         headers: { 'idempotency-key': idempotencyKey, ...matching(ifMatch) },

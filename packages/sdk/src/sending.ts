@@ -2,7 +2,10 @@
 
 import type { Message } from '@mailroom/contract/messages.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
-import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
+import type {
+  SentMessage as AcceptedMessage,
+  AttachmentToSend,
+} from '@mailroom/contract/sending.ts'
 import type { RequestOptions } from './transport.ts'
 
 type Described = Pick<AttachmentToSend, 'filename' | 'contentType' | 'contentId'>
@@ -38,6 +41,15 @@ export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
 export type SendOptions = RequestOptions & {
   /** Sending again with the same key has no effect. Default: a new UUID. */
   idempotencyKey?: string
+}
+
+export type SentMessage = AcceptedMessage & {
+  /** Whether the message waits for the decision of an approver (`hold`). Do not send it again. */
+  isHeld: boolean
+}
+
+export function withIsHeld(message: AcceptedMessage): SentMessage {
+  return { ...message, isHeld: Boolean(message.hold) }
 }
 
 export function withEncodedFiles(body: MessageToSend): BodyOf<'inboxes.send'>

@@ -144,13 +144,7 @@ export class Transport {
 
   /** Like `send`, with the response parsed as JSON. */
   json<Body>(call: Call): ResponsePromise<Body> {
-    return this.request<Body>(call, ({ bytes }) => {
-      try {
-        return JSON.parse(new TextDecoder().decode(bytes))
-      } catch (cause) {
-        throw new MailroomConnectionError('The response is not JSON.', { cause })
-      }
-    })
+    return this.request<Body>(call, ({ bytes }) => parseJson(bytes))
   }
 
   /** The body of an endless response. The timeout applies to its beginning; never retried. */
@@ -313,6 +307,14 @@ type Outcome =
       isRepeatable: boolean
       retryAfterSeconds: number | null
     }
+
+export function parseJson<Body>(bytes: Uint8Array): Body {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch (cause) {
+    throw new MailroomConnectionError('The response is not JSON.', { cause })
+  }
+}
 
 function refusal(isSafe: boolean, { status, headers, bytes }: Answer): Outcome {
   // A request that the service refuses with 429 or 5xx had no effect. A gateway in front of it does

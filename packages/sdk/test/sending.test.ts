@@ -5,6 +5,7 @@ import {
   MailroomConnectionError,
   type RepliedMessage,
   type ReplyToSend,
+  type SentMessage,
 } from '@mailroom/sdk/client.ts'
 import { openPeer, type Peer, type Step } from './peer.ts'
 
@@ -44,6 +45,28 @@ test('a send that a gateway answered with 502 is repeated under its key', async 
   const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key', fetch: gateway })
   await client.inboxes.send('inb_1', message, { idempotencyKey: 'mine' })
   assert.deepEqual(keys, ['mine', 'mine'])
+})
+
+test('what sends says whether the message is held', async () => {
+  const hold = { id: 'rev_1', reasons: [], expiresAt: '2026-12-01T00:00:00.000Z' }
+  const held = { body: { messageId: 'msg_1', hold } }
+  const free = { body: { messageId: 'msg_2' } }
+  const original = { threadId: 'thr_1', fromAddr: 'ann@example.com' }
+  await withPeer([held, held, held, held, held, free], async (client) => {
+    const { inboxes, drafts, messages } = client
+    const sent: SentMessage[] = [
+      await inboxes.send('inb_1', message),
+      await inboxes.reply('inb_1', original, { body: 'A reply.' }),
+      await messages.forward('msg_0', { to: 'ann@example.com' }),
+      await messages.rsvp('msg_0', { response: 'accepted' }),
+      await drafts.send('drf_1'),
+      (await inboxes.send('inb_1', message).withResponse()).data,
+    ]
+    assert.deepEqual(
+      sent.map(({ isHeld }) => isHeld),
+      [true, true, true, true, true, false],
+    )
+  })
 })
 
 test('each send has its own key unless one is given', async () => {
