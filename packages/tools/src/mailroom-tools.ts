@@ -96,9 +96,7 @@ function runnable(tool: Tool, access: Access): MailroomTool {
 }
 
 function textOf(part: Part): string {
-  if (part.type === 'text') return part.text
-  const { mimeType } = part.type === 'image' ? part : part.resource
-  return `(${mimeType}, which is not shown here)`
+  return part.type === 'text' ? part.text : `(${part.mimeType}, which is not shown here)`
 }
 
 type Tools = readonly MailroomTool[]

@@ -15,17 +15,13 @@ export type Call = {
   progress(done: number, total: number, message: string): Promise<void>
 }
 
-/** Content in the form of the Model Context Protocol; `data` and `blob` are base64. */
+/** Content in the form of the Model Context Protocol; `data` is base64. */
 export type Part =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
-  | {
-      readonly type: 'resource'
-      readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
-    }
 
 /**
- * Text; content parts that may be files; or text with values for programs. Values are the service's
+ * Text; content parts that may be pictures; or text with values for programs. Values are the service's
  * own: text that strangers wrote is only in the text, within its fence.
  */
 export type Answer = string | readonly Part[] | { readonly text: string; readonly values: Values }
