@@ -39,7 +39,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 /** An id from a request is repeated only without control characters and up to this length. */
 const SHOWN_ID = /^\P{C}{1,200}$/u
 
-const KEY = /^mra?_/
+/** API keys, tokens of approvers, and the tokens and codes of OAuth. */
+const SECRET = /^mr[aorc]?_/
 
 type Failed = Pick<FastifyRequest, 'routeOptions' | 'params' | 'caller'>
 
@@ -66,7 +67,7 @@ export function describeMissing(error: unknown, { routeOptions, params, caller }
 
 /** Clients choose the ids of pods, and may give a key where an id belongs. */
 function mayBeSecret({ name }: Kind, id: string): boolean {
-  return name === 'pod' || KEY.test(id)
+  return name === 'pod' || SECRET.test(id)
 }
 
 type Named = { readonly kind: Kind; readonly id: string }

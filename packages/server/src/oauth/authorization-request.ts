@@ -4,7 +4,14 @@ import { type ConnectionScope, connectionScopes } from '@mailroom/contract/vocab
 import type { Sealer } from '#platform/seal.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Client, FindClient } from './clients.ts'
-import { isRegistered, OauthError, readParameters, readScopes, resourceOf } from './model.ts'
+import {
+  isRegistered,
+  OauthError,
+  readParameters,
+  readScopes,
+  redirectUriFault,
+  resourceOf,
+} from './model.ts'
 
 /** A request that a person decides about. The page carries it, sealed. */
 export type AuthorizationRequest = {
@@ -80,11 +87,13 @@ export function requireParameter(given: ReadonlyMap<string, string>, name: strin
 
 function redirectUriOf(given: string | undefined, { redirectUris }: Client): string {
   const [only = '', ...others] = redirectUris
-  if (given === undefined) {
-    if (others.length === 0) return only
+  if (given === undefined && others.length > 0) {
     throw new OauthError('invalid_request', 'The parameter redirect_uri is missing.')
   }
-  if (isRegistered(given, redirectUris)) return given
+  const uri = given ?? only
+  const fault = redirectUriFault(uri)
+  if (fault !== null) throw new OauthError('invalid_request', `The redirect_uri ${fault}.`)
+  if (isRegistered(uri, redirectUris)) return uri
   throw new OauthError(
     'invalid_request',
     'The parameter redirect_uri is none of the redirect_uris of the client.',
@@ -116,7 +125,11 @@ function scopesOf(
   const text = given.get('scope')
   const scopes = text === undefined ? connectionScopes : readScopes(text)
   if (scopes.length > 0) return scopes
-  throw new OauthError('invalid_scope', `No scope is one of ${connectionScopes.join(', ')}.`)
+  throw noKnownScope()
+}
+
+export function noKnownScope(): OauthError {
+  return new OauthError('invalid_scope', `No scope is one of ${connectionScopes.join(', ')}.`)
 }
 
 /** Older clients send no resource. */

@@ -56,8 +56,9 @@ export async function openAuthorization(
     const { reason, client, replyTo } = error
     const failure = { error: reason.code, detail: reason.message }
     await deps.recordStep({ step: 'authorization', from, failure, client })
-    if (replyTo === null) return refusedRequestPage(reason.message)
-    return refuse(deps, replyTo, failure)
+    // RFC 9700 §4.11.2: anyone can register a client, so that a redirect needs a person's click.
+    const reply = replyTo === null ? null : { to: replyTo, url: refusalUrl(deps, replyTo, failure) }
+    return refusedRequestPage(reason.message, { reply })
   }
 }
 
@@ -80,7 +81,7 @@ export async function continueAuthorization(
       client: { id: request.clientId, name: request.clientName },
       ...(signedIn && { accountId: signedIn.accountId }),
     })
-    return refuse(deps, request, failure)
+    return seeOther(refusalUrl(deps, request, failure))
   }
   if (signedIn !== null) return decide(deps, { request, signedIn }, form)
   const found = await identifyKey(identify, form.get('api_key') ?? '', from)
@@ -155,15 +156,14 @@ async function decide(
   form: URLSearchParams,
 ): Promise<BinaryResponse> {
   const { request, signedIn } = pending
+  if (form.get('decision') !== 'allow') return consent(deps, pending, 'Choose Connect or Cancel.')
   const asked = readScopes(form.getAll('scope').join(' '))
   const scopes = asked.filter((scope) => request.scopes.includes(scope))
   if (scopes.length === 0) return consent(deps, pending, 'Choose what the assistant may do.')
   const inboxIds = await readInboxes(deps, signedIn.accountId, form)
   if (typeof inboxIds === 'string') return consent(deps, pending, inboxIds)
-  const days = Number(form.get('days'))
-  if (days !== 0 && !CONNECTION_DAYS.some((some) => some === days)) {
-    return consent(deps, pending, 'Choose for how long.')
-  }
+  const days = [0, ...CONNECTION_DAYS].find((some) => String(some) === form.get('days'))
+  if (days === undefined) return consent(deps, pending, 'Choose for how long.')
   const nowMs = deps.clock.now()
   const code = newToken(deps.chance, 'code')
   const { clientId, clientName } = request
@@ -217,12 +217,12 @@ async function readInboxes(
   return [...known]
 }
 
-function refuse(
+function refusalUrl(
   { publicUrl }: AuthorizeDeps,
   replyTo: ReplyTo,
   { error, detail }: { error: string; detail: string },
-): BinaryResponse {
-  return seeOther(replyUrl(replyTo, { error, error_description: detail }, publicUrl()))
+): string {
+  return replyUrl(replyTo, { error, error_description: detail }, publicUrl())
 }
 
 /** RFC 9700 §4.12: a browser must not repeat the form at the client. */

@@ -7,7 +7,7 @@ import { shownLine } from '@mailroom/mail/unseen.ts'
 import { escapeHtml } from '#http/answer.ts'
 import type { BinaryResponse } from '#http/handler.ts'
 import { leadingHeaders, linkPage } from '#http/link-page.ts'
-import type { AuthorizationRequest } from './authorization-request.ts'
+import type { AuthorizationRequest, ReplyTo } from './authorization-request.ts'
 import { isLoopback } from './model.ts'
 
 type Page = {
@@ -131,7 +131,7 @@ function placeOf(redirectUri: string): string {
  * Sources of `form-action`, which browsers also apply to the redirects after a form. A program often
  * redirects again, to a page of its maker.
  */
-function formTarget({ redirectUri }: AuthorizationRequest): string {
+function formTarget({ redirectUri }: ReplyTo): string {
   const url = new URL(redirectUri)
   if (url.protocol === 'https:') return 'https:'
   // A source has no form for IPv6.
@@ -139,15 +139,28 @@ function formTarget({ redirectUri }: AuthorizationRequest): string {
   return `https: ${isSource ? url.origin : url.protocol}`
 }
 
+/** `reply` is the error response of the protocol, for a client that can be told. */
 export function refusedRequestPage(
   description: string,
-  { status = 400 }: { status?: number } = {},
+  {
+    status = 400,
+    reply = null,
+  }: {
+    readonly status?: number
+    readonly reply?: { readonly to: ReplyTo; readonly url: string } | null
+  } = {},
 ): BinaryResponse {
+  const back =
+    reply === null
+      ? ''
+      : `<p>Nobody has verified the program. If you started the sign-in yourself, you can
+<a href="${escapeHtml(reply.url)}">return to <b>${shown(placeOf(reply.to.redirectUri))}</b></a>, which learns why.</p>`
   return linkPage(
     'The assistant cannot be connected',
     `<p>${shown(description)}</p>
-<p>Nothing was changed. Start the sign-in again in the assistant; if this page appears again, its maker has to mend it.</p>`,
-    { status },
+<p>Nothing was changed. Start the sign-in again in the assistant; if this page appears again, its maker has to mend it.</p>
+${back}`,
+    { status, ...(reply !== null && { headers: leadingHeaders(formTarget(reply.to)) }) },
   )
 }
 

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { connectionScopes } from '@mailroom/contract/vocabulary.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Store } from '#store/store.ts'
-import { requireParameter, requireResource } from './authorization-request.ts'
+import { noKnownScope, requireParameter, requireResource } from './authorization-request.ts'
 import { type FindClient, isDocumentUrl, readClientName, readRedirectUris } from './clients.ts'
 import {
   ACCESS_TOKEN_MS,
@@ -120,10 +120,12 @@ async function redeem({ db }: TokenDeps, { grantType, given, ...shared }: Grant)
   }
   if (grantType === 'refresh_token') {
     const scope = given.get('scope')
+    const scopes = scope === undefined ? null : readScopes(scope)
+    if (scopes?.length === 0) throw noKnownScope()
     return db.write(refreshTokens, {
       ...shared,
       tokenHash: hashSecret(requireParameter(given, 'refresh_token')),
-      scopes: scope === undefined ? null : readScopes(scope),
+      scopes,
     })
   }
   throw new OauthError(

@@ -84,12 +84,15 @@ export function readParameters(given: URLSearchParams): Map<string, string> {
   return parameters
 }
 
-/** Schemes that run or show content in a browser, or that are no program's own. */
-const FORBIDDEN_SCHEMES = new Set(
-  'javascript data vbscript file blob about view-source filesystem ws wss ftp mailto tel sms jar chrome chrome-extension moz-extension intent'.split(
+/** Editors and assistants whose scheme is not of the form of RFC 8252 §7.1. */
+const KNOWN_SCHEMES = new Set(
+  'claude cursor goose kiro lmstudio raycast trae vscode vscode-insiders vscodium warp windsurf windsurf-next zed'.split(
     ' ',
   ),
 )
+/** A domain name in reverse, which no operating system has for itself. */
+const PRIVATE_USE_SCHEME =
+  /^(?!(?:x-apple|com\.apple|microsoft\.windows)\.)[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/
 const URI_CHARACTERS = /^[!-~]+$/
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
@@ -100,13 +103,28 @@ export function redirectUriFault(uri: string): string | null {
   if (!SCHEME.test(uri) || !URL.canParse(uri)) return 'is not an absolute URI'
   const url = new URL(uri)
   const scheme = url.protocol.slice(0, -1)
-  if (FORBIDDEN_SCHEMES.has(scheme)) return `must not have the scheme ${scheme}`
+  if (!isPermittedScheme(scheme)) {
+    return 'must have the scheme https, http on a loopback host, or one with a dot, such as com.example.app'
+  }
   if (uri.includes('#')) return 'must not have a fragment'
   if (url.username !== '' || url.password !== '') return 'must not contain a user name'
   if (scheme === 'http' && !isLoopback(url)) {
     return 'must have the scheme https, unless its host is 127.0.0.1, [::1] or localhost'
   }
+  // Without a path, a browser adds the slash.
+  if (url.href !== uri && url.href !== `${uri}/`) {
+    return 'must be written as browsers do, such as with a lower-case host and without the default port'
+  }
   return null
+}
+
+function isPermittedScheme(scheme: string): boolean {
+  return (
+    scheme === 'https' ||
+    scheme === 'http' ||
+    KNOWN_SCHEMES.has(scheme) ||
+    PRIVATE_USE_SCHEME.test(scheme)
+  )
 }
 
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
@@ -116,19 +134,14 @@ export function isLoopback({ hostname }: URL): boolean {
 }
 
 /**
- * RFC 9700 §4.1.3: exact, but for the port of a loopback address (RFC 8252 §7.3), which a program
- * chooses anew for each sign-in.
+ * RFC 9700 §4.1.3: the same text, but for the port of a loopback host (RFC 8252 §7.3), which a
+ * program chooses anew for each sign-in. `uri` must have no fault.
  */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
-  if (registered.includes(uri)) return true
   const bare = withoutLoopbackPort(uri)
-  return bare !== null && registered.some((one) => withoutLoopbackPort(one) === bare)
+  return registered.some((one) => withoutLoopbackPort(one) === bare)
 }
 
-function withoutLoopbackPort(uri: string): string | null {
-  if (!URL.canParse(uri)) return null
-  const url = new URL(uri)
-  if (url.protocol !== 'http:' || !isLoopback(url)) return null
-  const { hostname, pathname, search, username, password, hash: fragment } = url
-  return username + password + fragment === '' ? `${hostname} ${pathname}${search}` : null
+function withoutLoopbackPort(uri: string): string {
+  return uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d+(?=[/?]|$)/, '$1')
 }

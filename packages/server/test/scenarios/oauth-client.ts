@@ -80,6 +80,13 @@ export function replyOf(response: Response): Record<string, string> {
   return Object.fromEntries(new URL(response.headers.get('location') ?? '').searchParams)
 }
 
+/** The parameters of the link back to the client on the page of a refused request. */
+export async function refusalOf(response: Response): Promise<Record<string, string>> {
+  assert.deepEqual([response.status, response.headers.get('location')], [400, null])
+  const [, link = ''] = /<a href="([^"]+)"/.exec(await response.text()) ?? []
+  return Object.fromEntries(new URL(link.replaceAll('&amp;', '&')).searchParams)
+}
+
 /** The sealed request within a page. */
 export async function requestIn(page: Response): Promise<string> {
   const html = await page.text()
@@ -92,6 +99,7 @@ export type Consent = {
   inboxes?: string[]
   scopes?: string[]
   days?: string
+  decision?: string
   key?: string
   client?: Record<string, string | undefined>
 }
@@ -120,10 +128,10 @@ export async function approve(
     own,
   )
   assert.equal(signedIn.status, 200, await signedIn.clone().text())
-  const { inboxes, scopes = ALL_SCOPES, days = '30' } = consent
+  const { inboxes, scopes = ALL_SCOPES, days = '30', decision = 'allow' } = consent
   const form = new URLSearchParams({
     request: await requestIn(signedIn),
-    decision: 'allow',
+    decision,
     days,
   })
   if (inboxes === undefined) form.set('all', 'yes')

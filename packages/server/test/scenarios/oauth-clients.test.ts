@@ -120,7 +120,7 @@ suite('metadata documents of clients', () => {
     const wrong: [object, RegExp][] = [
       [{ client_id: `${url}x` }, /another client_id/],
       [{ token_endpoint_auth_method: 'client_secret_basic' }, /other than none/],
-      [{ redirect_uris: ['javascript:alert(1)'] }, /number 1 must not have the scheme/],
+      [{ redirect_uris: ['javascript:alert(1)'] }, /number 1 must have the scheme https/],
       [{ redirect_uris: [] }, /at least one/],
       [{ padding: 'x'.repeat(5 * 1024) }, /larger than 5 KB/],
     ]
@@ -135,16 +135,37 @@ suite('metadata documents of clients', () => {
   })
 })
 
-test('redirect URIs that run in a browser or are no URI have a fault', () => {
-  for (const uri of ['https://a.example/cb', 'http://[::1]:7/cb', 'vscode://x.y/cb', 'com.a:/cb']) {
-    assert.equal(redirectUriFault(uri), null, uri)
-  }
-  for (const uri of ['javascript:1', 'http://a.example/', 'http://127.0.0.1.a.example/', 'a', '']) {
+test('redirect URIs are https, loopback or the scheme of one program, in canonical form', () => {
+  const good =
+    'https://a.example/cb https://a.example http://[::1]:7/cb http://localhost vscode://x.y/cb cursor://x/cb com.a:/cb com.example.app:/cb'
+  for (const uri of good.split(' ')) assert.equal(redirectUriFault(uri), null, uri)
+  const schemes =
+    'javascript:1 data:,x ms-msdt:/id search-ms:x shell:startup feed:javascript:alert(1) mhtml:http://x res://x smb://x ldap://x ms-word:ofe livescript:x x-apple.systempreferences:x com..x:/ unknown://x'
+  const others =
+    'http://a.example/ http://127.0.0.1.a.example/ a https:a.example https:/a.example/x https://@a.example/ https://A.example/ https://a.example:443/ https://a.example/x/../y'
+  for (const uri of [...schemes.split(' '), ...others.split(' '), '']) {
     assert.notEqual(redirectUriFault(uri), null, uri)
   }
-  assert.ok(isRegistered('http://127.0.0.1:9/a', ['http://127.0.0.1/a']))
-  assert.ok(!isRegistered('http://x@127.0.0.1:9/a', ['http://127.0.0.1/a']))
-  assert.ok(!isRegistered('http://127.0.0.1:9/a', ['http://localhost/a']))
+})
+
+test('a redirect URI matches as text, but for the port of a loopback host', () => {
+  const registered = ['http://127.0.0.1:1234/a', 'http://[::1]/a', 'https://a.example/a']
+  const matches = (uri: string) => redirectUriFault(uri) === null && isRegistered(uri, registered)
+  for (const uri of ['http://127.0.0.1/a', 'http://127.0.0.1:9/a', 'http://[::1]:9/a']) {
+    assert.ok(matches(uri), uri)
+  }
+  const hosts =
+    'http://x@127.0.0.1:9/a http://@127.0.0.1:5/a http://localhost:9/a http://LOCALHOST:5/a http://2130706433:5/a http://127.1:5/a http://127.0.0.1:5:6/a http://127.0.0.1:00005/a http://127.0.0.1:99999/a http://127.0.0.1:/a https://a.example:8443/a https://127.0.0.1:5/a'
+  const forms =
+    'http:127.0.0.1:5/a http:/127.0.0.1:5/a http:\\\\127.0.0.1:5/a http://127.0.0.1:5/a# http://127.0.0.1:5/a? http://127.0.0.1:5/x/../a HTTP://127.0.0.1:5/a'
+  const controls = ['\0', '\n', '\r\n', '\t', ' '].flatMap((control) => [
+    `${control}http://127.0.0.1:5/a`,
+    `http://127.0.0.1:5/a${control}`,
+    `http://127.0.0.1:5${control}/a`,
+  ])
+  for (const uri of [...hosts.split(' '), ...forms.split(' '), ...controls]) {
+    assert.ok(!matches(uri), JSON.stringify(uri))
+  }
 })
 
 test('no scope permits approvals, policy, keys, domains, webhooks or connections', () => {

@@ -15,6 +15,7 @@ import {
   REDIRECT,
   redeem,
   refresh,
+  refusalOf,
   register,
   replyOf,
   requestIn,
@@ -166,7 +167,7 @@ onEachEngine('OAuth', (engine) => {
       { code_challenge_method: undefined },
     ]) {
       const response = await fetch(authorizeUrl(world, clientId, changes), { redirect: 'manual' })
-      const { error, iss, state } = replyOf(response)
+      const { error, iss, state } = await refusalOf(response)
       assert.deepEqual([error, iss, state], ['invalid_request', world.baseUrl, 'the state'])
     }
     const { code = '' } = replyOf(await approve(world, clientId))
@@ -210,6 +211,10 @@ onEachEngine('OAuth', (engine) => {
     assert.equal(await statusOf('http://127.0.0.1:54321/callback?x=1'), 400)
     assert.equal(await statusOf('http://[::1]:54321/callback'), 400)
     assert.equal(await statusOf('https://127.0.0.1:54321/callback'), 400)
+    for (const odd of ['http://127.0.0.1:5/callback\n', 'http:127.0.0.1:5/callback']) {
+      assert.equal(await statusOf(odd), 400, JSON.stringify(odd))
+    }
+    world.clock.advance(MINUTE_MS)
   })
 
   test('refresh tokens rotate; parallel use is fine for a minute, later use ends the family', async () => {
@@ -240,6 +245,10 @@ onEachEngine('OAuth', (engine) => {
       await refresh(world, clientId, tokens.refresh_token, { scope: 'mail:read' }),
     )
     assert.equal(narrow.scope, 'mail:read')
+    const unknown = await refresh(world, clientId, narrow.refresh_token, {
+      scope: 'offline_access',
+    })
+    assert.equal(await oauthErrorOf(unknown), '400 invalid_scope')
     const full = await tokensOf(await refresh(world, clientId, narrow.refresh_token))
     assert.equal(full.scope, 'mail:read mail:draft')
   })
@@ -295,10 +304,25 @@ onEachEngine('OAuth', (engine) => {
       { scopes: [] },
       { inboxes: [foreign.id] },
       { days: '400' },
+      { days: '' },
+      { days: '-0' },
+      { days: '0x1e' },
     ]) {
       const response = await approve(world, await register(world), consent)
       assert.equal(response.status, 422, JSON.stringify(consent))
     }
+    world.clock.advance(MINUTE_MS)
+  })
+
+  test('only Connect approves: a decision that is absent or odd shows the page again', async () => {
+    const { total } = await world.client.connections.list().page()
+    for (const decision of ['', 'continue', 'ALLOW', 'bogus']) {
+      const response = await approve(world, await register(world), { decision })
+      assert.equal(response.status, 422, decision)
+      assert.match(await response.text(), /Choose Connect or Cancel/)
+    }
+    assert.equal((await world.client.connections.list().page()).total, total)
+    world.clock.advance(MINUTE_MS)
   })
 
   test('scopes that were not asked for are not granted', async () => {
@@ -310,7 +334,7 @@ onEachEngine('OAuth', (engine) => {
     const response = await fetch(authorizeUrl(world, clientId, { scope: 'admin' }), {
       redirect: 'manual',
     })
-    assert.equal(replyOf(response).error, 'invalid_scope')
+    assert.equal((await refusalOf(response)).error, 'invalid_scope')
   })
 
   test('a token is only for this resource', async () => {
@@ -319,7 +343,7 @@ onEachEngine('OAuth', (engine) => {
     const response = await fetch(authorizeUrl(world, clientId, { resource }), {
       redirect: 'manual',
     })
-    assert.equal(replyOf(response).error, 'invalid_target')
+    assert.equal((await refusalOf(response)).error, 'invalid_target')
     const { code = '' } = replyOf(await approve(world, clientId))
     const redeemed = await redeem(world, clientId, code, { resource })
     assert.equal(await oauthErrorOf(redeemed), '400 invalid_target')
@@ -340,6 +364,8 @@ onEachEngine('OAuth', (engine) => {
       [7],
       Array.from({ length: 21 }, (_, index) => `https://example.com/${index}`),
       [`https://example.com/${'x'.repeat(1_000)}`],
+      ['https:a.example'],
+      ['ms-msdt:/id'],
     ]) {
       const response = await postJson(world, '/oauth/register', { redirect_uris })
       assert.equal(await oauthErrorOf(response), '400 invalid_redirect_uri', String(redirect_uris))
