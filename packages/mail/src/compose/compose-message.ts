@@ -303,8 +303,11 @@ function writeContentId(contentId: string): string | null {
   return id
 }
 
-/** `type/subtype` in lower case, with its well-formed and meaningful parameters. */
-function writeContentType(contentType: string): string {
+/**
+ * `type/subtype` in lower case, with its well-formed and meaningful parameters; octets if it is
+ * malformed or names a type that has parts.
+ */
+export function writeContentType(contentType: string): string {
   const line = singleLine(contentType)
   const name = CONTENT_TYPE.exec(line)?.[1]?.toLowerCase() ?? OPAQUE_TYPE
   if (COMPOSITE_TYPE.test(name)) return OPAQUE_TYPE

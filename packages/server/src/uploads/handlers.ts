@@ -12,6 +12,7 @@ import {
   deleteUpload,
   findUpload,
   insertUpload,
+  isOpen,
   isReady,
   type ReadyUpload,
   startFilling,
@@ -121,9 +122,14 @@ async function fill(
     content_type: contentType,
     max_bytes: bytesMax,
   } = waiting
-  const row = await deps.db.write(startFilling, { accountId, uploadId, nowMs: deps.clock.now() })
-  if (row === null) throw linkUsed()
-  const waitsUntilMs = waiting.expires_at
+  const blobIds = await deps.db.write(startFilling, {
+    accountId,
+    uploadId,
+    nowMs: deps.clock.now(),
+  })
+  if (blobIds === null) throw linkUsed()
+  await removeBlobs(deps, blobIds)
+  const waitsUntilMs = waiting.created_at + SIGNED_URL_MS
   const given = { accountId, uploadId, body, filename, contentType, bytesMax, waitsUntilMs }
   return presentUpload(await receiveUpload(deps, given))
 }
@@ -149,7 +155,7 @@ async function findWaiting(
     const text = 'The API key that created this link was revoked.'
     throw problem('invalid_signature', text, { fix: NEW_LINK })
   }
-  if (row.status !== 'waiting') throw linkUsed(row)
+  if (!isOpen(row, nowMs)) throw linkUsed(row)
   return row
 }
 

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { mediaTypeOf } from '@mailroom/contract/media-types.ts'
+import { writeContentType } from '@mailroom/mail/compose/compose-message.ts'
+import { safeFileNames } from '@mailroom/mail/file-name.ts'
 import type { Upload } from '#http/read-body.ts'
 import { openUpload } from '#http/upload.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
@@ -67,14 +69,18 @@ async function receive(
     }
     startBytes += bytes.length
   }
-  const filename = named.filename ?? file.filename() ?? ''
-  if (filename === '') throw filenameMissing()
+  const given = named.filename ?? file.filename() ?? ''
+  if (given === '') throw filenameMissing()
+  const content_type = writeContentType(
+    named.contentType ?? declaredType(file.mediaType()) ?? mediaTypeOf(given),
+  )
+  const [filename = ''] = safeFileNames([{ filename: given, contentType: content_type }])
   const finished = await deps.db.write(finishUpload, {
     accountId,
     uploadId,
     nowMs: deps.clock.now(),
     filename,
-    content_type: named.contentType ?? declaredType(file.mediaType()) ?? mediaTypeOf(filename),
+    content_type,
     sha256: new Uint8Array(digest.digest()),
   })
   if (finished === null) throw problem('request_timeout')

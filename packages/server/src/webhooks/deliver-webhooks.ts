@@ -197,11 +197,20 @@ async function attempt(
   const hidden = Object.fromEntries(Object.keys(own).map((name) => [name, HIDDEN]))
   const shown = { url, headers: { ...hidden, ...withoutSignatures(headers) } }
   const posted = { url, headers: { ...own, ...headers }, body, signal }
-  return outcomeOf(shown, await deps.postWebhook(posted))
+  return hideEchoes(outcomeOf(shown, await deps.postWebhook(posted)), Object.values(own))
 }
 
 /** In place of the value of a webhook's own header field. */
 const HIDDEN = '***'
+
+/** Some receivers answer with the request, whose values must not be stored. */
+function hideEchoes(outcome: WebhookOutcome, values: readonly string[]): WebhookOutcome {
+  if (outcome.kind !== 'attempted' || outcome.responseBody === null) return outcome
+  const responseBody = values
+    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
+    .reduce((body, value) => body.replaceAll(value, HIDDEN), outcome.responseBody)
+  return { ...outcome, responseBody }
+}
 
 type Request = {
   url: string

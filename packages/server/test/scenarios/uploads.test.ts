@@ -343,6 +343,35 @@ onEachEngine('an upload', (engine) => {
     assert.equal(await codeOf(await put(late.url)), '403 invalid_signature')
   })
 
+  test('through a link is taken again two minutes after the service failed in its middle', async () => {
+    await using apart = await openWorld(engine)
+    const link = await apart.client.uploads.createLink({ filename: 'a.txt' })
+    const endsAt = apart.clock.now() + 15 * MINUTE_MS
+    await runSql(
+      apart,
+      `update uploads set status = 'receiving', size_bytes = 5, expires_at = ${endsAt} where id = '${link.id}'`,
+    )
+    assert.equal(await codeOf(await put(link.url)), '409 upload_link_used')
+    apart.clock.advance(2 * MINUTE_MS + 1_000)
+    assert.equal((await put(link.url)).status, 201)
+    assert.equal((await apart.client.uploads.get(link.id)).sizeBytes, NOTE.length)
+  })
+
+  test('has the name and the media type that recipients will see', async () => {
+    const created = async (name: string) => {
+      const path = `/v1/uploads?filename=${encodeURIComponent(name)}`
+      const response = await world.fetch(path, { method: 'POST', body: 'x' })
+      return ((await response.json()) as Upload).filename
+    }
+    assert.equal(await created('../../etc/passwd'), 'passwd')
+    assert.equal(await created('x\r\ny: z.txt'), 'xy: z.txt')
+    const contentType = 'multipart/mixed; boundary=q'
+    const link = await world.client.uploads.createLink({ filename: 'a', contentType })
+    await put(link.url)
+    const { contentType: shown } = await world.client.uploads.get(link.id)
+    assert.equal(shown, 'application/octet-stream')
+  })
+
   test('through a link is one of two that arrive at once', async () => {
     const link = await world.client.uploads.createLink({ filename: 'a.txt' })
     const answers = await Promise.all(Array.from({ length: 4 }, () => put(link.url, REPORT)))

@@ -179,6 +179,7 @@ onEachEngine('webhooks', (engine) => {
     await withReceiver(async (receiver) => {
       const secret = 'Bearer only-the-receiver-knows'
       const headers = { Authorization: secret, 'X-Team': 'billing' }
+      receiver.answer = { status: 200, body: `You sent ${secret}.` }
       const webhook = await make(receiver, { headers })
       const path = `/v1/webhooks/${webhook.id}`
       await call('POST', `${path}/test`)
@@ -188,6 +189,7 @@ onEachEngine('webhooks', (engine) => {
       const [delivery] = await deliveriesOf(webhook)
       const shown = await call<WholeWebhookDelivery>('GET', `${path}/deliveries/${delivery?.id}`)
       assert.equal(shown.history[0]?.requestHeaders?.authorization, '***')
+      assert.equal(shown.history[0]?.responseBody, 'You sent ***.')
       const read = await call<{ headerNames: string[] }>('GET', path)
       assert.deepEqual(read.headerNames, ['Authorization', 'X-Team'])
       const everything = JSON.stringify([

@@ -62,23 +62,46 @@ async function countUploads(tx: Tx, accountId: string, nowMs: number) {
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
 
-/** Begins to receive the file of a link. Returns null unless the upload is waiting for it. */
+/**
+ * Begins to receive the file of a link, and drops what a process that failed has left. Returns null
+ * unless the upload is waiting for its file. The caller must remove the blobs.
+ */
 export const startFilling = transaction({
   name: 'startFilling',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, { accountId, uploadId, nowMs }: Which): Promise<UploadRow | null> {
+  erasing: true,
+  async run(tx: Tx, { accountId, uploadId, nowMs }: Which): Promise<string[] | null> {
     const row = await tx.query
       .updateTable('uploads')
-      .set({ status: 'receiving', expires_at: nowMs + RECEIVING_MS })
+      .set({ status: 'receiving', size_bytes: 0, expires_at: nowMs + RECEIVING_MS })
       .where('id', '=', uploadId)
       .where('account_id', '=', accountId)
-      .where('status', '=', 'waiting')
       .where('expires_at', '>', nowMs)
-      .returningAll()
+      .where(({ or, and, eb }) =>
+        or([
+          eb('status', '=', 'waiting'),
+          and([eb('status', '=', 'receiving'), eb('expires_at', '<=', abandonedBefore(nowMs))]),
+        ]),
+      )
+      .returning('id')
       .executeTakeFirst()
-    return row ?? null
+    return row === undefined ? null : removeChunksOf(tx, uploadId)
   },
 })
+
+/** Twice the time after which a connection without progress is closed. */
+const ABANDONED_MS = 2 * MINUTE_MS
+
+/** Each chunk moves the end of the upload to RECEIVING_MS from then. */
+function abandonedBefore(nowMs: number): number {
+  return nowMs + RECEIVING_MS - ABANDONED_MS
+}
+
+/** Whether a file can arrive through the link of the upload. */
+export function isOpen({ status, expires_at: expiresAtMs }: UploadRow, nowMs: number): boolean {
+  if (status === 'receiving') return expiresAtMs <= abandonedBefore(nowMs)
+  return status === 'waiting'
+}
 
 export const addUploadChunk = transaction({
   name: 'addUploadChunk',
