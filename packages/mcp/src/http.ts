@@ -3,7 +3,7 @@
 
 import { Mailroom } from '@mailroom/sdk'
 import { Access } from '@mailroom/tools/access.ts'
-import { allTools } from '@mailroom/tools/all-tools.ts'
+import { allTools, isGranted } from '@mailroom/tools/all-tools.ts'
 import type { Restriction, Scope } from '@mailroom/tools/restriction.ts'
 import {
   createMcpHandler,
@@ -79,8 +79,8 @@ function missingScopes(message: unknown, granted: readonly Scope[]): readonly Sc
     const { method, params } = Object(one) as { method?: unknown; params?: unknown }
     return method === 'tools/call' ? (Object(params) as { name?: unknown }).name : undefined
   })
-  const needed = allTools.filter(({ name }) => called.includes(name)).map(({ scope }) => scope)
-  return [...new Set(needed)].filter((scope) => !granted.includes(scope))
+  const missing = allTools.filter((tool) => called.includes(tool.name) && !isGranted(tool, granted))
+  return [...new Set(missing.map(({ scope }) => scope))]
 }
 
 function callerOf(extra: Record<string, unknown> | undefined): McpCaller {

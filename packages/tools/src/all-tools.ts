@@ -14,7 +14,7 @@ import {
   readThread,
   searchMail,
 } from './reading-tools.ts'
-import type { Restriction } from './restriction.ts'
+import type { Restriction, Scope } from './restriction.ts'
 import { getSandboxMail, simulateInbound } from './sandbox-tools.ts'
 import {
   answerInvitation,
@@ -105,6 +105,10 @@ export function schemaOf({ inputSchema, coreSchema }: Tool, { tools }: Restricti
   return tools?.includes('core') ? coreSchema : inputSchema
 }
 
+export function isGranted({ scope, otherScopes }: Tool, granted: readonly Scope[]): boolean {
+  return [scope, ...otherScopes].some((one) => granted.includes(one))
+}
+
 export type Offer = 'offered' | 'hidden' | 'refused'
 
 /** A refused tool is not listed, and calling it returns the reason. */
@@ -117,7 +121,7 @@ export function offerOf(
   const isRefused =
     (isReadOnly && !tool.isReading) ||
     (tool.isOfAccount && (inbox !== null || inboxIds !== null)) ||
-    (scopes !== null && !scopes.includes(tool.scope)) ||
+    (scopes !== null && !isGranted(tool, scopes)) ||
     (tools !== null && !tools.includes(tool.name) && !(tools.includes('core') && isCore(tool)))
   return isRefused ? 'refused' : 'offered'
 }

@@ -42,6 +42,8 @@ export type Tool = Annotations & {
   readonly name: string
   /** What a connection must be allowed to do. */
   readonly scope: Scope
+  /** Each of these is enough too. */
+  readonly otherScopes: readonly Scope[]
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
@@ -62,6 +64,7 @@ export type JsonSchema = Record<string, unknown>
 type Definition<Shape extends z.ZodRawShape> = Pick<Annotations, 'isReading' | 'isOpenWorld'> & {
   readonly name: string
   readonly scope: Scope
+  readonly otherScopes?: readonly Scope[]
   readonly title: string
   readonly description: string
   readonly input: Shape
@@ -80,6 +83,7 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
   const {
     extras = [],
     values = [],
+    otherScopes = [],
     isDestructive = false,
     isIdempotent = definition.isReading,
     isOfSandbox = false,
@@ -90,6 +94,7 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
   return {
     ...definition,
     values,
+    otherScopes,
     isDestructive,
     isIdempotent,
     isOfSandbox,

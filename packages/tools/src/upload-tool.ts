@@ -6,6 +6,7 @@ import { defineTool, lines } from './tool.ts'
 export const uploadLink = defineTool({
   name: 'upload_link',
   scope: 'mail:draft',
+  otherScopes: ['mail:send'],
   title: 'Get a link for a file',
   description:
     'Get a URL that takes one file, so that its content stays out of the conversation: upload it with curl in a shell, then name the upload in files of send_mail, reply, forward or save_draft.',

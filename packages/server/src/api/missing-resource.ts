@@ -22,6 +22,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   filename: { name: 'attachment', list: '/v1/messages/{id}' },
   drafts: { name: 'draft', prefix: 'drf_', list: '/v1/inboxes/{id}/drafts' },
   attachmentId: { name: 'attachment', prefix: 'att_', list: '/v1/drafts/{id}' },
+  uploads: { name: 'upload', prefix: 'upl_' },
   exports: { name: 'export', prefix: 'exp_', list: '/v1/exports' },
   imports: { name: 'import', prefix: 'imp_', list: '/v1/imports' },
   erasures: { name: 'erasure', prefix: 'ers_' },

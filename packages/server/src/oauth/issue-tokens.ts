@@ -183,13 +183,7 @@ export async function registerClient(
       createdAtMs: nowMs,
       expiresAtMs: nowMs + UNUSED_CLIENT_MS,
     }
-    if ((await deps.db.write(insertClient, client)) === 'limit_reached') {
-      throw new OauthError(
-        'temporarily_unavailable',
-        'Too many clients are registered that nobody has connected.',
-        503,
-      )
-    }
+    await deps.db.write(insertClient, client)
     await deps.recordStep({ step: 'registration', from, client })
     return {
       client_id: client.id,

@@ -85,8 +85,13 @@ const KINDS: Readonly<Record<string, Kind>> = {
   drafts: 'draft',
 }
 
-/** The handler lists only the granted inboxes. */
-const WITHOUT_INBOX: ReadonlySet<OperationId> = new Set(['inboxes.list'])
+/** They concern no inbox, or the handler keeps to the granted ones. */
+const WITHOUT_INBOX: ReadonlySet<OperationId> = new Set([
+  'inboxes.list',
+  'sandbox.list',
+  'sandbox.receive',
+  'uploads.createLink',
+])
 
 /** Fields of queries and bodies that name an object. */
 const FIELDS: Readonly<Record<string, Kind>> = {
@@ -100,7 +105,7 @@ const FIELDS: Readonly<Record<string, Kind>> = {
 
 /**
  * The inboxes of all objects that the request names; null for one that does not exist. An operation
- * on the whole account, which names none, gives null too.
+ * on the whole account, whose path and query name none, gives null too.
  */
 export async function namedInboxes(
   db: ReadDb,
@@ -118,10 +123,9 @@ export async function namedInboxes(
     body: unknown
   },
 ): Promise<(string | null)[]> {
-  if (WITHOUT_INBOX.has(operationId)) return []
   const ofPath = namesInPath(operationOf(operationId).path, path)
   const names = [...ofPath, ...namesIn(query)]
-  if (names.length === 0) return [null]
+  if (names.length === 0 && !WITHOUT_INBOX.has(operationId)) return [null]
   return Promise.all([...names, ...namesIn(body)].map((name) => inboxOf(db, accountId, name)))
 }
 

@@ -122,7 +122,7 @@ const SECRET_FIELDS = [
 const SECRET_FORMS = new RegExp(
   [
     `"(?<field>${SECRET_FIELDS.join('|')})":"(?:[^"\\\\]|\\\\.)+"`,
-    '\\b(?<prefix>mr[al]?_|whsec_)[A-Za-z0-9+/=]{20,}',
+    '\\b(?<prefix>mr[aclor]?_|whsec_)[A-Za-z0-9+/=]{20,}',
     '(?<scheme>\\b[Bb]earer )[^\\s"\\\\]+',
     '(?<query>[?&]token=)[^&\\s"\\\\]+',
     '(?<user>:\\/\\/[^\\s:/@"\\\\]*:)[^\\s/@"\\\\]+(?=@)',

@@ -51,10 +51,10 @@ export function sandboxHandlers(
   deps: SandboxDeps,
 ): Pick<Handlers, Extract<keyof Handlers, `sandbox.${string}`>> {
   return {
-    'sandbox.list': async ({ query }, { accountId, takeSlot }) => {
+    'sandbox.list': async ({ query }, { accountId, inboxIds, takeSlot }) => {
       await takeSlot()
       requireSandbox(deps)
-      const page = { accountId, ...query, bodyLengthMax: CUT_READ_LENGTH }
+      const page = { accountId, inboxIds, ...query, bodyLengthMax: CUT_READ_LENGTH }
       const { captured, total } = await listCaptured(deps.db, page)
       const nowMs = deps.clock.now()
       const data = []
@@ -66,8 +66,8 @@ export function sandboxHandlers(
       const step = { accountId, limit: PURGE_STEP_ROWS }
       while ((await deps.db.write(removeCaptured, step)) === PURGE_STEP_ROWS);
     },
-    'sandbox.receive': async (input, { accountId, takeSlot }) => {
-      const messages = await receiveInSandbox(deps, { accountId, takeSlot }, input)
+    'sandbox.receive': async (input, caller) => {
+      const messages = await receiveInSandbox(deps, caller, input)
       const nowMs = deps.clock.now()
       const data = await Array.fromAsync(presentListed(messages, deps, nowMs))
       return { data, total: data.length }
@@ -123,7 +123,7 @@ async function receiveInSandbox(
   const { raw, from, to } = await readEnvelope(deps, caller, input)
   const recipients = await Promise.all(
     to.map(async (address, index) => {
-      const own = await findOwn(deps, accountId, address)
+      const own = await findOwn(deps, caller, address)
       if (own === null) throw wrong(`to[${index}]`, 'is not an inbox of this account')
       return own
     }),
@@ -149,17 +149,17 @@ async function receiveInSandbox(
   return messages.filter((message) => message !== null)
 }
 
-type Caller = Pick<KeyContext, 'accountId' | 'takeSlot'>
+type Caller = Pick<KeyContext, 'accountId' | 'inboxIds' | 'takeSlot'>
 
 type Envelope = { raw: Uint8Array; from: string; to: string[] }
 
 async function readEnvelope(
   deps: SandboxDeps,
-  { accountId, takeSlot }: Caller,
+  caller: Caller,
   { body, query }: Input<'sandbox.receive'>,
 ): Promise<Envelope> {
   if (body instanceof Uint8Array) {
-    return readRaw(deps, accountId, { raw: body, from: query.from, to: query.to })
+    return readRaw(deps, caller, { raw: body, from: query.from, to: query.to })
   }
   for (const path of ['from', 'to'] as const) {
     if (query[path] === undefined) continue
@@ -169,7 +169,7 @@ async function readEnvelope(
     })
   }
   const { subject, text = '', html = '', inReplyTo = null, attachments } = body
-  const files = await readGivenFiles(deps, { accountId, files: attachments, takeSlot })
+  const files = await readGivenFiles(deps, { ...caller, files: attachments })
   const author = checkedMailbox(body.from)
   const recipients = [body.to].flat().map(checkedMailbox)
   const id = deps.makeId('msg').slice('msg_'.length)
@@ -204,7 +204,7 @@ function checkedMailbox(text: string): Mailbox {
 /** Uses the sender and recipients of the header if the query has none. */
 async function readRaw(
   deps: SandboxDeps,
-  accountId: string,
+  caller: Caller,
   given: { raw: Uint8Array; from: string | undefined; to: string[] | undefined },
 ): Promise<Envelope> {
   const raw = await withLineEnds(given.raw)
@@ -213,7 +213,7 @@ async function readRaw(
   }
   const { headers } = await deps.parser.parse(raw)
   const from = given.from ?? headers.from?.address ?? ''
-  const to = given.to ?? (await ownAddresses(deps, accountId, [...headers.to, ...headers.cc]))
+  const to = given.to ?? (await ownAddresses(deps, caller, [...headers.to, ...headers.cc]))
   if (to.length === 0) {
     throw wrong('', 'has no inbox of the account in To or Cc; add one with ?to=')
   }
@@ -233,33 +233,40 @@ async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
 /** Ignores recipients elsewhere, who have copies of their own. */
 async function ownAddresses(
   deps: SandboxDeps,
-  accountId: string,
+  caller: Caller,
   mailboxes: readonly Mailbox[],
 ): Promise<string[]> {
   const own: string[] = []
   for (const address of new Set(mailboxes.map(({ address }) => address))) {
-    if ((await findOwn(deps, accountId, address)) !== null) own.push(address)
+    if ((await findOwn(deps, caller, address)) !== null) own.push(address)
   }
   return own
 }
 
-/** Finds an inbox of the account or a return path of its mail, and null for any other address. */
+/**
+ * Finds an inbox of the account or a return path of its mail, and null for any other address and
+ * for an inbox that the caller may not use.
+ */
 async function findOwn(
   deps: SandboxDeps,
-  accountId: string,
+  { accountId, inboxIds }: Caller,
   address: string,
 ): Promise<AcceptedRecipient | null> {
+  const isOwn = (inbox: { accountId: string; id: string }) =>
+    inbox.accountId === accountId && (inboxIds === null || inboxIds.includes(inbox.id))
   const recipient = await findRecipient(deps, address)
   if (recipient.kind === 'inbox') {
-    return recipient.inbox.accountId === accountId ? { ...recipient, address } : null
+    return isOwn(recipient.inbox) ? { ...recipient, address } : null
   }
   if (recipient.kind !== 'return_path') {
     const inbox = await findOwnInbox(deps.db, accountId, address)
-    return inbox === null ? null : { kind: 'inbox', inbox, through: null, address }
+    if (inbox === null || !isOwn(inbox)) return null
+    return { kind: 'inbox', inbox, through: null, address }
   }
   const found = await findAtReturnPath(deps, recipient.localPart)
-  if (typeof found === 'string' || found.sent.accountId !== accountId) return null
-  return { ...recipient, address }
+  if (typeof found === 'string') return null
+  const { accountId: sender, inboxId } = found.sent
+  return isOwn({ accountId: sender, id: inboxId }) ? { ...recipient, address } : null
 }
 
 const loopTexts = {

@@ -59,6 +59,10 @@ const leaks: [what: string, fields: Record<string, unknown>][] = [
     'a token of an approver in any text',
     { error: new Error(`bad token mra_${'hunter2'.repeat(6)}`) },
   ],
+  ...['mro_', 'mrr_', 'mrc_'].map((prefix): (typeof leaks)[number] => [
+    `an OAuth token or code (${prefix}) in any text`,
+    { error: new Error(`bad token ${prefix}${'hunter2'.repeat(6)}`) },
+  ]),
   ['a lease token in any text', { error: new Error(`bad lease mrl_${'hunter2'.repeat(6)}`) }],
   ['a lease token in a header', { headers: { 'lease-token': 'hunter2' } }],
   ['a secret of a webhook in any text', { why: `bad secret whsec_${'hunter2'.repeat(6)}` }],

@@ -53,6 +53,13 @@ onAnyEngine('a response not_found', () => {
     }
   })
 
+  test('does not repeat a secret that was given as an id', async () => {
+    for (const prefix of ['mr_', 'mra_', 'mro_', 'mrr_', 'mrc_']) {
+      const { message } = await missing(`/v1/threads/${prefix}${'x'.repeat(40)}`)
+      assert.equal(message, 'There is no such thread in this account.')
+    }
+  })
+
   test('knows the kind of every path with an id', async () => {
     const unknown: string[] = []
     for (const id of operationIds) {

@@ -22,6 +22,7 @@ import {
   tokensOf,
 } from '#test/scenarios/oauth-client.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
+import { settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openTenant } from '#test/world.ts'
 
 onEachEngine('OAuth', (engine) => {
@@ -460,6 +461,29 @@ onEachEngine('OAuth', (engine) => {
     assert.doesNotMatch(await call('list_inboxes'), new RegExp(other.address))
     assert.doesNotMatch(await call('search_mail', { query: 'secret' }), /secret text/)
     assert.doesNotMatch(await call('create_inbox', {}), /@.*created/i)
+  })
+
+  test('a connection to some inboxes uses the sandbox and uploads for these inboxes', async () => {
+    const mine = await world.inbox()
+    const other = await world.inbox()
+    for (const { id, address } of [mine, other]) {
+      const mail = { to: 'ann@friend.example', subject: 'Captured', body: `from ${address}` }
+      await settled(world, await world.client.inboxes.send(id, mail))
+    }
+    const scopes = ['mail:read', 'mail:send', 'mail:organise']
+    const { tokens } = await connectAssistant(world, { inboxes: [mine.id], scopes })
+    const call = (name: string, given: object = {}) =>
+      callTool(world, tokens.access_token, name, given)
+    const captured = await call('get_sandbox_mail')
+    assert.match(captured, new RegExp(`from ${mine.address}`))
+    assert.doesNotMatch(captured, new RegExp(other.address))
+    const inbound = { from: 'ann@friend.example', subject: 'Hi', text: 'Hi' }
+    assert.match(await call('simulate_inbound', { ...inbound, inbox: mine.address }), /arrived at/)
+    const refused = await call('simulate_inbound', { ...inbound, inbox: other.address })
+    assert.doesNotMatch(refused, /arrived at/)
+    assert.match(await call('upload_link', { filename: 'a.txt' }), /curl/)
+    const listed = await (await callMcp(world, tokens.access_token)).text()
+    assert.match(listed, /"upload_link"/)
   })
 
   test('the API refuses objects of other inboxes, whatever a tool asks for', async () => {

@@ -5,7 +5,7 @@ import { endConnection } from './connections.ts'
 
 export type { OauthClient }
 
-/** Registered clients without a connection, over all addresses. */
+/** Registered clients without a connection. A further one takes the place of the oldest. */
 const UNUSED_CLIENTS_MAX = 10_000
 const ACCOUNT_CLIENTS_MAX = 50
 
@@ -21,13 +21,28 @@ export const insertClient = transaction({
       ? of.where('expires_at', '>', client.createdAtMs)
       : of.where('account_id', '=', accountId)
     ).executeTakeFirstOrThrow()
-    if (count >= (accountId === null ? UNUSED_CLIENTS_MAX : ACCOUNT_CLIENTS_MAX)) {
-      return 'limit_reached'
-    }
+    if (accountId !== null && count >= ACCOUNT_CLIENTS_MAX) return 'limit_reached'
+    if (accountId === null && count >= UNUSED_CLIENTS_MAX) await removeOldestUnused(tx)
     await tx.query.insertInto('oauth_clients').values(oauthClients.write(client)).execute()
     return 'created'
   },
 })
+
+/** A flood of registrations must not keep out the assistants of others. */
+async function removeOldestUnused(tx: Tx): Promise<void> {
+  await tx.query
+    .deleteFrom('oauth_clients')
+    .where('expires_at', 'is not', null)
+    .where('id', 'in', (clients) =>
+      clients
+        .selectFrom('oauth_clients')
+        .select('id')
+        .where('expires_at', 'is not', null)
+        .orderBy('expires_at')
+        .limit(1),
+    )
+    .execute()
+}
 
 export async function findClient(
   db: ReadDb,

@@ -25,13 +25,36 @@ export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
 /** Lists messages newest first, with up to `bodyLengthMax` characters of long bodies. */
 export async function listCaptured(
   db: ReadDb,
-  input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },
+  input: {
+    accountId: string
+    /** Null for all inboxes. */
+    inboxIds: readonly string[] | null
+    limit: number
+    offset: number
+    bodyLengthMax: number
+  },
 ): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
-  const { captured_count: total } = await readAccountCounters(db, input.accountId)
-  const rows = await db.read
+  const { accountId, inboxIds } = input
+  const all = db.read
     .selectFrom('captured_messages')
+    .where('captured_messages.account_id', '=', accountId)
+  const some =
+    inboxIds === null
+      ? all
+      : all.where('message_id', 'in', (messages) =>
+          messages
+            .selectFrom('messages')
+            .select('id')
+            .where('account_id', '=', accountId)
+            .where('inbox_id', 'in', inboxIds),
+        )
+  const total =
+    inboxIds === null
+      ? (await readAccountCounters(db, accountId)).captured_count
+      : (await some.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow())
+          .count
+  const rows = await some
     .selectAll()
-    .where('account_id', '=', input.accountId)
     .orderBy('id', 'desc')
     .limit(input.limit)
     .offset(input.offset)
