@@ -6,11 +6,13 @@ import { type FindClient, openClients } from '#oauth/clients.ts'
 import { isRegistered, OauthError, redirectUriFault } from '#oauth/model.ts'
 import { isPermitted } from '#oauth/permitted-operations.ts'
 import { purgeConnections } from '#oauth/store/connections.ts'
+import { findClient } from '#oauth/store/oauth-clients.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { openHttpGetter } from '#platform/egress/http-get.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { openPolicyHost } from '#test/net/policy-host.ts'
 import { openDns } from '#test/peers/dns.ts'
+import { runSql } from '#test/peers/sql.ts'
 import {
   approve,
   authorizeUrl,
@@ -194,6 +196,23 @@ onEachEngine('clients of OAuth', (engine) => {
     assert.ok(Number(refused[0]?.headers.get('retry-after')) > 0)
     assert.equal(await oauthErrorOf(refused[0] as Response), '429 temporarily_unavailable')
     world.clock.advance(MINUTE_MS)
+  })
+
+  test('a registration above the limit of unused clients takes the place of the oldest', async () => {
+    const nowMs = world.clock.now()
+    const rows = Array.from(
+      { length: 10_000 },
+      (_, index) => `('ocl_flood${index}', 'x', '[]', ${nowMs}, ${nowMs + HOUR_MS + index})`,
+    )
+    const columns = 'id, name, redirect_uris, created_at, expires_at'
+    await runSql(world, `insert into oauth_clients (${columns}) values ${rows.join(', ')}`)
+    const clientId = await register(world)
+    const isKept = async (index: number) => {
+      const id = `ocl_flood${index}`
+      return (await findClient(world.app.deps.db, { id, nowMs })) !== null
+    }
+    assert.deepEqual(await Promise.all([0, 1].map(isKept)), [false, true])
+    assert.equal(replyOf(await approve(world, clientId)).error, undefined)
   })
 
   test('what has expired is removed', async () => {
