@@ -47,7 +47,7 @@ const signature = Type.Unsafe<string | null>({
   minLength: 1,
   maxLength: SIGNATURE_LENGTH_MAX,
   description:
-    'Markdown that is added to messages from the inbox, below the text and above a quote. Null for none.',
+    'Markdown that is added to messages from the inbox, below the text and above a quote. Null for none; white space alone counts as none. Markdown that cannot be converted, because it is nested more than 50 levels deep or takes too long, is refused.',
 })
 
 const inboxProperties = {

@@ -293,7 +293,8 @@ class Inbox(Resource):
     """
     signature: str | None
     """Markdown that is added to messages from the inbox, below the text and above a quote. Null for
-    none.
+    none; white space alone counts as none. Markdown that cannot be converted, because it is
+    nested more than 50 levels deep or takes too long, is refused.
     """
     metadata: Dict[str, str]
     """Text values by key, stored for the client."""

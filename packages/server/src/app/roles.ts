@@ -22,7 +22,7 @@ import { claimWork, mailHandlers } from '#mailbox/mailbox.ts'
 import { connectionHandlers, connectionWork } from '#oauth/oauth.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import { limitHandlers, presentSent, sendHandlers } from '#outbound/outbound.ts'
-import { findReplay } from '#outbound/send/send.ts'
+import { checkSignature, findReplay } from '#outbound/send/send.ts'
 import { suppressionHandlers } from '#outbound/suppressions/suppressions.ts'
 import { unsubscribeHandlers } from '#outbound/unsubscribe/unsubscribe.ts'
 import { sendWork } from '#outbound/waiting/waiting.ts'
@@ -187,7 +187,10 @@ function allHandlers(
     ...pairingHandlers({ ...service, budgets }),
     ...connectionHandlers(service),
     ...domainHandlers(domains),
-    ...inboxHandlers({ ...service, inboxesPerDay }),
+    ...inboxHandlers({
+      ...{ ...service, inboxesPerDay },
+      checkSignature: (signature) => checkSignature(sends, signature),
+    }),
     ...removalHandlers({ ...service, events }),
     ...mailHandlers(mail),
     ...attachmentTextHandlers(parts.texts),

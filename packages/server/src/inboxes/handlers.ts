@@ -19,7 +19,11 @@ import {
 } from './create-inbox.ts'
 import type { ShownInbox } from './model.ts'
 
-type Deps = CreateDeps & { wakeWorker: () => void }
+type Deps = CreateDeps & {
+  wakeWorker: () => void
+  /** Throws `bad_request` for a signature that no message could be sent with. */
+  checkSignature: (signature: string) => Promise<void>
+}
 
 export function inboxHandlers(
   deps: Deps,
@@ -42,9 +46,9 @@ export function inboxHandlers(
   const refuseKey = refuseScopedKey((accountId, { id }: { id: string }) => getInbox(accountId, id))
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { expiresAt, ...given } = body
-      const expiring = readExpiry(deps, expiresAt)
-      const created = await createInbox(deps, { accountId, ...given, ...expiring })
+      const { expiresAt, signature, ...given } = body
+      const read = { ...readExpiry(deps, expiresAt), ...(await readSignature(deps, signature)) }
+      const created = await createInbox(deps, { accountId, ...given, ...read })
       return { status: created.isNew ? 201 : 200, body: presentChanged(created) }
     },
     'inboxes.list': async ({ query }, { accountId, inboxIds }) => {
@@ -79,10 +83,13 @@ export function inboxHandlers(
       return inboxes.present(await getInbox(accountId, found.id))
     },
     'inboxes.update': async ({ path, body }, { accountId }) => {
-      // A missing inbox is reported before an invalid URL.
-      if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
-      const { expiresAt, ...rest } = body
-      const change = { ...rest, ...readExpiry(deps, expiresAt) }
+      // A missing inbox is reported before an invalid URL or signature.
+      if (typeof (body.webhookUrl ?? body.signature) === 'string') {
+        await getInbox(accountId, path.id)
+      }
+      const { expiresAt, signature, ...rest } = body
+      const read = { ...readExpiry(deps, expiresAt), ...(await readSignature(deps, signature)) }
+      const change = { ...rest, ...read }
       return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
     },
     'inboxes.createApiKey': refuseKey,
@@ -105,6 +112,16 @@ function readExpiry(
   const aheadMs = expiresAtMs - clock.now()
   if (aheadMs > 0 && aheadMs <= EXPIRES_MS_MAX) return { expiresAtMs }
   throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
+}
+
+async function readSignature(
+  { checkSignature }: Pick<Deps, 'checkSignature'>,
+  signature: string | null | undefined,
+): Promise<{ signature?: string | null }> {
+  if (signature === undefined) return {}
+  if (signature === null || signature.trim() === '') return { signature: null }
+  await checkSignature(signature)
+  return { signature }
 }
 
 type UpdateInbox = EditsOf<typeof inboxes> & {

@@ -212,4 +212,24 @@ onEachEngine('the signature of an inbox', (engine) => {
     const long = world.client.inboxes.update(inbox.id, { signature: 'x'.repeat(2_001) })
     assert.match((await refusalOf(long)).message, /"signature" must have at most 2000 characters/)
   })
+
+  test('is refused when it is set if no message could be sent with it', async () => {
+    const inbox = await world.client.inboxes.create({ signature: 'Ann' })
+    const deep = { signature: '>'.repeat(60) }
+    for (const asked of [
+      world.client.inboxes.create(deep),
+      world.client.inboxes.update(inbox.id, deep),
+    ]) {
+      const { status, message, fix, details } = await refusalOf(asked)
+      assert.equal(status, 400)
+      assert.match(message, /^The field "signature" is Markdown that is nested more than 50 levels/)
+      assert.match(fix ?? '', /^Simplify the signature/)
+      assert.deepEqual(details?.[0]?.path, 'signature')
+    }
+    assert.equal((await world.client.inboxes.get(inbox.id)).signature, 'Ann')
+    const { signature } = await world.client.inboxes.update(inbox.id, { signature: ' \n\u00a0\t' })
+    assert.equal(signature, null)
+    assert.equal((await world.client.inboxes.create({ signature: '\n\n' })).signature, null)
+    assert.equal((await bodiesOf(await send(world, inbox, { body: 'Hello' }))).text, 'Hello')
+  })
 })

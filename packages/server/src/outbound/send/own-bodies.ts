@@ -37,6 +37,20 @@ export async function ownBodies(
   return { body, bodyHtml, format, signature: signed(made.signature) }
 }
 
+/** Throws `bad_request` for a signature that no message could be sent with. */
+export async function checkSignature(
+  { parser }: { parser: Parser },
+  signature: string,
+): Promise<void> {
+  const made = await parser.writeMarkdown({ body: null, signature, contentIds: [] })
+  if (made?.kind === 'html') return
+  const message = defectOf(made)
+  throw problem('bad_request', `The field "signature" ${message}.`, {
+    details: [{ path: 'signature', message }],
+    fix: 'Simplify the signature, or write characters such as > and * with a backslash before them.',
+  })
+}
+
 /** Refuses HTML that would compete with the HTML of the format. */
 export function requireOneHtml(format: BodyFormat, bodyHtml: string | null): void {
   if (bodyHtml === null || format === 'auto') return
@@ -53,16 +67,19 @@ const FIXES = {
   markdown: 'Omit bodyHtml: the HTML is made from body. Or omit format to send both as they are.',
 }
 
-function tooComplex(
-  made: Exclude<MarkdownHtml, { kind: 'html' }> | null,
-  signature: string | null,
-): AppError {
-  const message = `is Markdown that ${made === null ? 'takes too long to convert' : DEFECTS[made.kind]}`
+type Unmade = Exclude<MarkdownHtml, { kind: 'html' }> | null
+
+function tooComplex(made: Unmade, signature: string | null): AppError {
+  const message = defectOf(made)
   const others = signature === null ? '' : ' with the signature of the inbox'
   return problem('bad_request', `The field "body"${others} ${message}.`, {
     details: [{ path: 'body', message }],
     fix: 'Simplify it, or send it with the format "text".',
   })
+}
+
+function defectOf(made: Unmade): string {
+  return `is Markdown that ${made === null ? 'takes too long to convert' : DEFECTS[made.kind]}`
 }
 
 const DEFECTS = {

@@ -1,5 +1,5 @@
 export { checkCount, noThread } from './compose-send.ts'
 export { readInvite } from './invite-to-send.ts'
-export { requireOneHtml } from './own-bodies.ts'
+export { checkSignature, requireOneHtml } from './own-bodies.ts'
 export { checkReplyTo, checkSendAt, findReplay, sendMessage } from './send-message.ts'
 export { type SendDeps, sentRaw } from './sender.ts'
