@@ -4,13 +4,12 @@
 
 import { escapeHtml } from '@mailroom/mail/html/safe-html.ts'
 import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
-import { Marked, type MarkedToken, type Token, type Tokens } from 'marked'
+import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked'
+import { BoundedTokenizer, MARKDOWN_DEPTH_MAX, TooDeep, TooSlow } from './bounded-tokenizer.ts'
 
 const MARKDOWN_HTML_LENGTH_MAX = 500_000
 /** The API shows HTML with at most 30,000 tags. */
 const ELEMENTS_MAX = 12_000
-/** Quotes, lists and emphasis within each other. */
-const MARKDOWN_DEPTH_MAX = 50
 
 export type MarkdownSource = {
   /** Null for a message whose body is not Markdown. */
@@ -28,16 +27,18 @@ export type MarkdownHtml =
       readonly signature: string
     }
   | { readonly kind: 'too-deep' }
+  | { readonly kind: 'too-slow' }
   | { readonly kind: 'too-large' }
 
 /**
  * Converts Markdown to fragments of HTML with inline styles, because mail programs ignore style
- * sheets. Some Markdown takes quadratic time or unbounded memory: call this in a guarded thread.
+ * sheets. Markdown that is known to take quadratic time is refused, but
+ * other Markdown may take long or much memory: call this in a guarded thread.
  */
 export function markdownHtml({ body, signature, contentIds }: MarkdownSource): MarkdownHtml {
   try {
     const writer = new Writer(new Set(contentIds))
-    const written = (text: string | null) => writer.blocks(parser.lexer(text ?? ''), 0)
+    const written = (text: string | null) => writer.blocks(tokensOf(text ?? ''), 0)
     const [own, last] = [written(body), written(signature)]
     if (own.length + last.length > MARKDOWN_HTML_LENGTH_MAX) return { kind: 'too-large' }
     const signed = last === '' ? '' : `<div style="${SIGNATURE}">${last}</div>`
@@ -46,20 +47,19 @@ export function markdownHtml({ body, signature, contentIds }: MarkdownSource): M
   } catch (error) {
     // The parser overflows the stack before it finds the depth.
     if (error instanceof TooDeep || error instanceof RangeError) return { kind: 'too-deep' }
+    if (error instanceof TooSlow) return { kind: 'too-slow' }
     if (error instanceof TooLarge) return { kind: 'too-large' }
     throw error
   }
 }
 
-class TooDeep extends Error {}
 class TooLarge extends Error {}
 
-/** Without a rule for markup, `<` is text like any other character. */
-const parser = new Marked({
-  breaks: true,
-  gfm: true,
-  tokenizer: { html: () => undefined, tag: () => undefined },
-})
+function tokensOf(text: string): Token[] {
+  const tokenizer = new BoundedTokenizer()
+  tokenizer.checkBlanks(text)
+  return new Lexer({ breaks: true, gfm: true, tokenizer }).lex(text)
+}
 
 // Outlook lays out with Word, which ignores the padding of lists and needs the margin instead.
 // Only text on a background of its own has a colour, so that dark modes can choose the others.

@@ -244,3 +244,33 @@ test('no tag, script or remote image of any Markdown leaves', () => {
     { numRuns: 2_000 },
   )
 })
+
+test('Markdown that would take quadratic time is refused early, and ordinary Markdown is not', () => {
+  const lasting = {
+    emphasis: '_a_'.repeat(33_333),
+    nested: '***a* '.repeat(16_000),
+    stars: `${'*'.repeat(50_000)}a${'*'.repeat(50_000)}`,
+    blanks: `a${' '.repeat(99_998)}b`,
+    cell: `|a|\n|-|\n|${' '.repeat(99_000)}b|`,
+    heading: `# a${' '.repeat(99_000)}b`,
+    lazy: `- a\n${'b\n'.repeat(49_000)}`,
+  }
+  for (const [name, body] of Object.entries(lasting)) {
+    const before = process.cpuUsage()
+    const { kind } = markdownHtml({ body, signature: null, contentIds: [] })
+    const { user } = process.cpuUsage(before)
+    assert.equal(kind, 'too-slow', name)
+    assert.ok(user < 2_000_000, `${name} took ${user} µs`)
+  }
+  const deep = { body: `${'- '.repeat(50_000)}a`, signature: null, contentIds: [] }
+  assert.equal(markdownHtml(deep).kind, 'too-deep')
+  const ordinary = [
+    `${'A *long* line with __many__ words of **some** kind. '.repeat(20)}\n\n`.repeat(50),
+    `${'- **Name**: a *value* and `code`\n'.repeat(1_000)}`,
+    `|a|b|\n|-|-|\n${`| **x** |${' '.repeat(60)}y |\n`.repeat(1_000)}`,
+    `1. a\n${'   a line of the same item that is somewhat longer than others\n'.repeat(400)}`,
+  ]
+  for (const body of ordinary) {
+    assert.equal(markdownHtml({ body, signature: null, contentIds: [] }).kind, 'html', body)
+  }
+})

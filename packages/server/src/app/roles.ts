@@ -189,7 +189,7 @@ function allHandlers(
     ...domainHandlers(domains),
     ...inboxHandlers({
       ...{ ...service, inboxesPerDay },
-      checkSignature: (signature) => checkSignature(sends, signature),
+      checkSignature: (accountId, signature) => checkSignature(sends, accountId, signature),
     }),
     ...removalHandlers({ ...service, events }),
     ...mailHandlers(mail),

@@ -22,7 +22,7 @@ import type { ShownInbox } from './model.ts'
 type Deps = CreateDeps & {
   wakeWorker: () => void
   /** Throws `bad_request` for a signature that no message could be sent with. */
-  checkSignature: (signature: string) => Promise<void>
+  checkSignature: (accountId: string, signature: string) => Promise<void>
 }
 
 export function inboxHandlers(
@@ -46,9 +46,7 @@ export function inboxHandlers(
   const refuseKey = refuseScopedKey((accountId, { id }: { id: string }) => getInbox(accountId, id))
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { expiresAt, signature, ...given } = body
-      const read = { ...readExpiry(deps, expiresAt), ...(await readSignature(deps, signature)) }
-      const created = await createInbox(deps, { accountId, ...given, ...read })
+      const created = await createInbox(deps, await readSettings(deps, accountId, body))
       return { status: created.isNew ? 201 : 200, body: presentChanged(created) }
     },
     'inboxes.list': async ({ query }, { accountId, inboxIds }) => {
@@ -87,15 +85,24 @@ export function inboxHandlers(
       if (typeof (body.webhookUrl ?? body.signature) === 'string') {
         await getInbox(accountId, path.id)
       }
-      const { expiresAt, signature, ...rest } = body
-      const read = { ...readExpiry(deps, expiresAt), ...(await readSignature(deps, signature)) }
-      const change = { ...rest, ...read }
-      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
+      const change = await readSettings(deps, accountId, body)
+      return presentChanged(await updateInbox(deps, { inboxId: path.id, ...change }))
     },
     'inboxes.createApiKey': refuseKey,
     'inboxes.listApiKeys': refuseKey,
     'inboxes.deleteApiKey': refuseKey,
   }
+}
+
+type Readable = { expiresAt?: string | null; signature?: string | null }
+
+async function readSettings<Body extends Readable>(
+  deps: Deps,
+  accountId: string,
+  { expiresAt, signature, ...rest }: Body,
+) {
+  const read = await readSignature(deps, accountId, signature)
+  return { accountId, ...rest, ...readExpiry(deps, expiresAt), ...read }
 }
 
 /** Not a setting, because the API documents it. */
@@ -116,11 +123,12 @@ function readExpiry(
 
 async function readSignature(
   { checkSignature }: Pick<Deps, 'checkSignature'>,
+  accountId: string,
   signature: string | null | undefined,
 ): Promise<{ signature?: string | null }> {
   if (signature === undefined) return {}
   if (signature === null || signature.trim() === '') return { signature: null }
-  await checkSignature(signature)
+  await checkSignature(accountId, signature)
   return { signature }
 }
 

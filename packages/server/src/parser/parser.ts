@@ -28,6 +28,8 @@ import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
+import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { WorkOutcome } from '#platform/workers/guarded-worker.ts'
 import { WorkerPool } from '#platform/workers/worker-pool.ts'
@@ -37,6 +39,9 @@ const PARSE_MS_MAX = 2 * SECOND_MS
 const PARSE_HEAP_MIB_MAX = 192
 const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
+/** Of one account, whose other conversions then cannot delay those of other accounts. */
+const MARKDOWN_AT_ONCE = 1
+const MARKDOWN_WAITING_MAX = 100
 /** Processor time for one view; a message that takes longer is shown as plain text. */
 const VIEW_MS_MAX = 1_500
 /** Guards of a send read every text file, and mail that they cannot read in time is not sent. */
@@ -71,6 +76,14 @@ class ThreadedParser {
   readonly #log: Log
   readonly #onParsed: NonNullable<ParserOptions['onParsed']>
   readonly #timeoutMs: number
+  readonly #markdown = new Semaphore({
+    limitPerKey: MARKDOWN_AT_ONCE,
+    waitingPerKeyMax: MARKDOWN_WAITING_MAX,
+    refuse: () =>
+      problem('service_unavailable', 'Too many bodies of the account wait to be converted.', {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      }),
+  })
   readonly #ofGuards: Bounds
   readonly #ofViews: Bounds
 
@@ -137,8 +150,8 @@ class ThreadedParser {
   }
 
   /** Returns null if the Markdown takes too much time or memory. */
-  async writeMarkdown(source: MarkdownSource): Promise<MarkdownHtml | null> {
-    return this.#ask('writeMarkdown', [source])
+  async writeMarkdown(source: MarkdownSource, accountId: string): Promise<MarkdownHtml | null> {
+    return this.#markdown.run({ key: accountId }, () => this.#ask('writeMarkdown', [source]))
   }
 
   /** Makes the body of a message for a model, only from its text if the HTML takes too long. */

@@ -362,7 +362,7 @@ export async function composeSend(
 ): Promise<Composition> {
   const { replyTo } = input
   const signature = input.includeSignature ? inbox.signature : null
-  const own = await ownBodies(deps, { ...input, signature })
+  const own = await ownBodies(deps, { ...input, accountId: inbox.accountId, signature })
   const quoted = answered?.isQuotable && input.includeQuote ? originalOf(answered.message) : null
   const quote = input.forwarded ?? quoted
   const { text, html, ownText } = await deps.parser.makeBodies({ ...own, quote })

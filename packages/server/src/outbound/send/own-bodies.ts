@@ -5,6 +5,7 @@ import type { Parser } from '#parser/parser.ts'
 import { type AppError, problem } from '#platform/problem.ts'
 
 type Written = {
+  accountId: string
   body: string
   bodyHtml: string | null
   format: BodyFormat
@@ -16,7 +17,7 @@ type Written = {
 /** Throws `bad_request` for Markdown that is too complex. */
 export async function ownBodies(
   { parser }: { parser: Parser },
-  { format, signature, attachments, ...written }: Written,
+  { accountId, format, signature, attachments, ...written }: Written,
 ): Promise<Omit<BodySource, 'quote'>> {
   const body = withLineFeeds(written.body)
   const bodyHtml = withLineFeeds(written.bodyHtml ?? '')
@@ -25,11 +26,9 @@ export async function ownBodies(
   if (!isMarkdown && (signature === null || format === 'text')) {
     return { body, bodyHtml, format, signature: signed('') }
   }
-  const made = await parser.writeMarkdown({
-    body: isMarkdown ? body : null,
-    signature,
-    contentIds: attachments.flatMap(({ contentId }) => contentId ?? []),
-  })
+  const contentIds = attachments.flatMap(({ contentId }) => contentId ?? [])
+  const source = { body: isMarkdown ? body : null, signature, contentIds }
+  const made = await parser.writeMarkdown(source, accountId)
   if (made?.kind !== 'html') throw tooComplex(made, signature)
   if (isMarkdown) {
     return { body, bodyHtml: made.body, format: 'text', signature: signed('') }
@@ -40,9 +39,11 @@ export async function ownBodies(
 /** Throws `bad_request` for a signature that no message could be sent with. */
 export async function checkSignature(
   { parser }: { parser: Parser },
+  accountId: string,
   signature: string,
 ): Promise<void> {
-  const made = await parser.writeMarkdown({ body: null, signature, contentIds: [] })
+  const source = { body: null, signature, contentIds: [] }
+  const made = await parser.writeMarkdown(source, accountId)
   if (made?.kind === 'html') return
   const message = defectOf(made)
   throw problem('bad_request', `The field "signature" ${message}.`, {
@@ -79,10 +80,12 @@ function tooComplex(made: Unmade, signature: string | null): AppError {
 }
 
 function defectOf(made: Unmade): string {
-  return `is Markdown that ${made === null ? 'takes too long to convert' : DEFECTS[made.kind]}`
+  return `is Markdown that ${made === null ? TOO_SLOW : DEFECTS[made.kind]}`
 }
 
+const TOO_SLOW = 'takes too long to convert'
 const DEFECTS = {
+  'too-slow': TOO_SLOW,
   'too-deep': 'is nested more than 50 levels deep',
   'too-large': 'becomes more than 500000 characters or 12000 elements of HTML',
 }

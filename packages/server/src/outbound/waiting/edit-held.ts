@@ -153,7 +153,10 @@ async function compose(deps: SendDeps, held: Held, edit: HeldEdit): Promise<Edit
   const [from = { name: '', address: held.inbox.address }] = parseAddressList(held.content.from)
   const attachments = await filesOf(deps, held, edit.removedFiles)
   const format = formatOf(envelope, edit)
-  const bodies = await bodiesOf(deps, message, { ...edit, format, attachments })
+  const bodies = await bodiesOf(deps, message, {
+    ...{ ...edit, format, attachments },
+    accountId: held.inbox.accountId,
+  })
   const outgoing = {
     from,
     to: to.map(named),
@@ -190,6 +193,7 @@ async function bodiesOf(
     body,
     ...edit
   }: Pick<HeldEdit, 'body' | 'bodyHtml'> & {
+    accountId: string
     format: BodyFormat
     attachments: Composition['outgoing']['attachments']
   },
