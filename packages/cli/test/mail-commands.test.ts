@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { CapturedMessage, Draft, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
+import type {
+  CapturedMessage,
+  Draft,
+  Inbox,
+  Message,
+  SentMessage,
+  Thread,
+  Upload,
+} from '@mailroom/sdk'
 import { receivedFrom } from '@mailroom/server/test/scenarios/deliver.ts'
 import { opened, prepared } from '@mailroom/server/test/world.ts'
 import { CliWorld } from '#test/cli-world.ts'
@@ -147,6 +155,52 @@ test('a message is forwarded with its files, or without', async () => {
   assert.match(whole.bodyText, /^Have a look\.\n\n-+ Forwarded message/)
   assert.deepEqual([whole.to.length, whole.bcc?.length, whole.attachments.length], [2, 1, 1])
   assert.equal((await forward('--no-attachments')).attachments.length, 0)
+})
+
+test('files are uploaded once, and attached by their ids', async () => {
+  const files = ['large.csv', 'small.txt'].map((name) => join(world.home, name))
+  for (const [index, file] of files.entries())
+    await writeFile(file, 'x'.repeat(2_000_000 * (1 - index) + 1))
+  const ids = (await world.good('upload', ...files)).trimEnd().split('\n')
+  assert.equal(ids.length, 2)
+  const shown = await world.json<Upload>('upload', files[1] ?? '')
+  assert.deepEqual(
+    [shown.filename, shown.contentType, shown.sizeBytes],
+    ['small.txt', 'text/plain', 1],
+  )
+
+  const send = ['send', '--to', 'bob@far.example', '--subject', 'Files', '--text', 'Here.']
+  const once = [...send, '--attach', ...ids, '--idempotency-key', 'files-1']
+  const sent = await world.json<SentMessage>(...once)
+  assert.deepEqual(await world.json<SentMessage>(...once), sent)
+  const filesOf = async (messageId: string) =>
+    (await world.client.messages.get(messageId)).attachments.map(
+      ({ filename, sizeBytes }) => [filename, sizeBytes] as const,
+    )
+  assert.deepEqual(await filesOf(sent.messageId), [
+    ['large.csv', 2_000_001],
+    ['small.txt', 1],
+  ])
+  const forward = ['forward', sent.messageId, '--to', 'ann@far.example', '--no-attachments']
+  const more = await world.json<SentMessage>(...forward, '--attach', ids[1] ?? '', files[1] ?? '')
+  assert.deepEqual(await filesOf(more.messageId), [
+    ['small.txt', 1],
+    ['small (2).txt', 1],
+  ])
+  const draft = await world.json<Draft>('drafts', 'create', '--attach', ids[0] ?? '')
+  const added = await world.json<Draft>('drafts', 'attach', draft.id, ids[1] ?? '')
+  assert.deepEqual(
+    added.attachments.map(({ filename }) => filename),
+    ['large.csv', 'small.txt'],
+  )
+
+  const unknown = await world.run([...send, '--attach', `upl_${'0'.repeat(26)}`])
+  assert.match(unknown.stderr, /attachments\[0\]\.uploadId/)
+  for (const wrong of [join(world.home, 'none.pdf'), world.home]) {
+    const none = await world.run(['upload', files[0] ?? '', wrong])
+    assert.deepEqual([none.code, none.stdout], [1, ''])
+    assert.ok(none.stderr.includes(`${wrong} cannot be read`))
+  }
 })
 
 test('an invitation is answered, once for a key', async () => {

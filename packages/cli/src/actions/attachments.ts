@@ -9,7 +9,7 @@ import { type Mailroom, MailroomError } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { readAttachments } from '#base/read-attachments.ts'
+import { readFilesToSend } from '#base/read-attachments.ts'
 import { openSession } from '#base/session.ts'
 import { showItem } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
@@ -128,7 +128,7 @@ export async function attachToDraft(
   options: CommonOptions & { readonly ifMatch?: string },
 ): Promise<void> {
   const { client } = await openSession(options)
-  const [file] = await readAttachments([path])
+  const [file] = await readFilesToSend([path])
   if (file === undefined) throw new Failure('usage', 'There is no file.', 'Give its path.')
   const draft = await client.drafts.addAttachment(draftId, file, { ifMatch: options.ifMatch })
   const output = openOutput({ isColored: options.color })

@@ -1,12 +1,12 @@
 // Exports, imports and erasures, with local files and with progress on a terminal.
 
-import { openAsBlob } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import type { Erasure, Export, Import } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
+import { openFile } from '#base/read-attachments.ts'
 import { findInbox, openSession } from '#base/session.ts'
 import { showItem } from '#base/show.ts'
 import { type CommonOptions, confirmFor } from './run-operation.ts'
@@ -125,14 +125,6 @@ function hasFailed(kind: string, { error, errorMessage }: Export | Import): Fail
 /** Why the job waits, as text; '' if it does not wait. */
 function waitOf({ errorMessage }: Export | Import | Erasure): string {
   return errorMessage == null ? '' : plainLine(`, will be retried: ${errorMessage}`)
-}
-
-async function openFile(path: string): Promise<Blob> {
-  try {
-    return await openAsBlob(path)
-  } catch {
-    throw new Failure('failed', `${plainLine(path)} cannot be read.`)
-  }
 }
 
 function summaryOf({ id, format, imported, duplicates, failed, skipped }: Import) {

@@ -7,7 +7,7 @@ import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { readAttachments } from '#base/read-attachments.ts'
+import { readFilesToSend } from '#base/read-attachments.ts'
 import { readAnswer, readPathOrInput } from '#base/read-input.ts'
 import { findId, findInbox, openSession, type Session } from '#base/session.ts'
 import { show } from '#base/show.ts'
@@ -148,10 +148,10 @@ async function readGiven(session: Session, field: Field, given: unknown): Promis
   return field.isList ? values : values.join(',')
 }
 
-/** Reads files as attachments; JSON is accepted too, as the former option was. */
+/** Reads files and ids of uploads as attachments; JSON is accepted too, as the former option was. */
 async function readFiles(field: Field, texts: readonly string[]): Promise<unknown[]> {
   const isJson = (text: string) => text.startsWith('{')
-  const files = await readAttachments(texts.filter((text) => !isJson(text)))
+  const files = await readFilesToSend(texts.filter((text) => !isJson(text)))
   const given = texts.filter(isJson).map((text) => readValue(field, text))
   return [...given, ...files.map(withEncodedData)]
 }

@@ -6,7 +6,7 @@ import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
-import { readAttachments } from '#base/read-attachments.ts'
+import { readFilesToSend } from '#base/read-attachments.ts'
 import { readPathOrInput, readTime } from '#base/read-input.ts'
 import { findInbox, openSession, type Session } from '#base/session.ts'
 import { show, showItem } from '#base/show.ts'
@@ -55,6 +55,7 @@ export type ForwardOptions = OnceOptions &
     readonly to: string[]
     readonly cc?: string[]
     readonly bcc?: string[]
+    readonly attach?: readonly string[]
     readonly attachments: boolean
     readonly automatic?: boolean
   }
@@ -89,10 +90,12 @@ export async function forwardMail(messageId: string, options: ForwardOptions): P
     throw new Failure('usage', 'The text is given twice.', 'Give --text or --html.')
   }
   const { to, cc, bcc, automatic: isAutomatic, attachments: includeAttachments } = options
-  const forward = {
+  const attachments = await readFilesToSend(options.attach ?? [])
+  const forward = withEncodedFiles({
     ...{ to, cc, bcc, body, format, includeSignature },
     ...{ includeAttachments, isAutomatic },
-  }
+    ...(attachments.length > 0 && { attachments }),
+  })
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
 }
@@ -180,7 +183,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
     throw new Failure('usage', 'There is nothing to send.', fix)
   }
-  const attachments = await readAttachments(attach)
+  const attachments = await readFilesToSend(attach)
   return {
     body,
     ...text,

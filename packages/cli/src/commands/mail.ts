@@ -40,6 +40,7 @@ export function addMailCommands(program: Command): void {
   addMessageCommands(add('messages'))
   addDraftCommands(add('drafts'))
   addAttachments(program)
+  addUpload(program)
   addOperationCommand(program, search)
   addWait(program)
   addWork(program)
@@ -110,6 +111,7 @@ function addForward(program: Command): void {
   addFieldOption(command, fieldOf('messages.forward', 'to'))
   addTextOptions(command)
   command.option('--no-attachments', 'Do not attach the files of the message.')
+  addAttachOption(command)
   addFieldOption(command, fieldOf('messages.forward', 'isAutomatic'))
   addCopyOptions(command)
   addSessionOptions(command).action(async (message: string) => {
@@ -135,7 +137,7 @@ function addRsvp(program: Command): void {
 
 function addContentOptions(command: Command): void {
   addTextOptions(command)
-  command.option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
+  addAttachOption(command)
   addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
   command.option('--header <header>', fieldOf('inboxes.send', 'headers').sentence, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
@@ -147,6 +149,10 @@ function addContentOptions(command: Command): void {
     'Send nothing; print whether policies would allow, hold or reject it. Exits with 5 for reject.',
   )
   addCopyOptions(command)
+}
+
+function addAttachOption(command: Command): void {
+  command.option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
 }
 
 function addTextOptions(command: Command): void {
@@ -179,7 +185,7 @@ function addDraftCommands(drafts: Command): void {
   }
   const attach = describeBy(drafts.command('attach'), 'drafts.addAttachment')
     .argument('<draft>', fieldOf('drafts.addAttachment', 'id').sentence)
-    .argument('<path>', 'The file.')
+    .argument('<path>', 'The file, or its id from "mailroom upload".')
   addIfMatchOption(attach)
   addSessionOptions(attach).action(async (draft: string, path: string) => {
     const { attachToDraft } = await import('#actions/attachments.ts')
@@ -325,6 +331,17 @@ function addAttachments(program: Command): void {
   addSessionOptions(text).action(async (message: string, name: string) => {
     const { showAttachmentText } = await import('#actions/attachments.ts')
     await showAttachmentText(message, name, text.opts())
+  })
+}
+
+function addUpload(program: Command): void {
+  const command = describeBy(program.command('upload'), 'uploads.create').argument(
+    '<files...>',
+    'The files, up to 25 MiB each.',
+  )
+  addSessionOptions(command).action(async (paths: string[]) => {
+    const { uploadFiles } = await import('#actions/upload-files.ts')
+    await uploadFiles(paths, command.opts())
   })
 }
 

@@ -77,6 +77,7 @@ const lines: Readonly<Record<string, readonly string[]>> = {
     'mailroom attachments get msg_01m8 report.pdf -o downloads/',
   ],
   'attachments text': ['mailroom attachments text msg_01m8 report.pdf'],
+  upload: ['mailroom upload report.pdf', 'mailroom upload report.pdf figures.csv'],
   search: ['mailroom search "invoice from:ann has:attachment"'],
   wait: [
     'mailroom wait --inbox support@mailroom.localhost --from ann@example.com --timeout 2m',

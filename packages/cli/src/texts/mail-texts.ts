@@ -10,7 +10,8 @@ const sending = {
   replyTo: 'Where replies go: an address or "Name <address>".',
   sendAt: 'Send it later, 1 minute to 90 days ahead; "mailroom messages cancel" cancels it.',
   headers: 'An additional header field, X-… or List-…, as "Name: value". Can be repeated.',
-  attachments: 'Attach a file, or several. Up to about 18 MiB in total.',
+  attachments:
+    'Attach a file, or several, by path or by id from "mailroom upload". Up to about 18 MiB in total.',
   format:
     'What the text is. auto detects HTML; markdown sends the text as written, with HTML made from it.',
   isAutomatic: 'Mark it as sent by a program, so that other programs do not answer it.',
@@ -176,6 +177,9 @@ export const mailTexts: Texts = {
   'attachments.text': {
     about: 'Print the text of an attachment: PDF, Office documents, HTML and plain text.',
     fields: { filename: 'The name of the file, which "mailroom messages get" shows.' },
+  },
+  'uploads.create': {
+    about: 'Upload files and print their ids. --attach takes the ids for 24 hours.',
   },
   'messages.search': {
     about:
