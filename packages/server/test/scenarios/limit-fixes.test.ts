@@ -55,6 +55,7 @@ onAnyEngine('a refusal by a limit names what the operator can change:', () => {
         MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '3',
         MAILROOM_LIMIT_HELD_PER_INBOX: '1',
         MAILROOM_LIMIT_IMPORT_BYTES: '10',
+        MAILROOM_LIMIT_UPLOADED_BYTES_PER_ACCOUNT: '10',
         MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: '20000',
       },
     }),
@@ -131,11 +132,13 @@ onAnyEngine('a refusal by a limit names what the operator can change:', () => {
     assert.match(await fixOf(sendTo(client, inbox, {})), /MAILROOM_LIMIT_HELD_PER_INBOX/)
   })
 
-  test('stored mail, and the size of an import', async () => {
+  test('stored mail, uploads, and the size of an import', async () => {
     const { client } = await world.newAccount()
     const [inbox, own] = [await client.inboxes.create(), await client.inboxes.create()]
     const large = client.imports.create(inbox.id, Buffer.from('From a@b.example'))
     assert.match(await fixOf(large), /MAILROOM_LIMIT_IMPORT_BYTES/)
+    const upload = client.uploads.create(Buffer.alloc(11), { filename: 'a.bin' })
+    assert.match(await fixOf(upload), /MAILROOM_LIMIT_UPLOADED_BYTES_PER_ACCOUNT/)
     await sendTo(client, inbox, { to: own.address, body: 'x'.repeat(20_000) })
     const quota = /MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT/
     assert.match(await fixOf(client.exports.create({ inboxId: inbox.id, format: 'mbox' })), quota)

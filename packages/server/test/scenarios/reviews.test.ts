@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
@@ -161,6 +162,40 @@ onEachEngine('held mail', (engine) => {
     }
     assert.equal((await by.client.reviews.list({ status: 'approved' }).page()).total, 0)
     assert.equal((await by.client.reviews.list({ inboxId: by.inbox.id }).page()).total, 1)
+  })
+
+  test('has the uploads and files of messages that it attaches, by name and content', async () => {
+    const by = await guarded()
+    await by.asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const content = Buffer.from('a,b\n1,2\n')
+    const upload = await by.client.uploads.create(content, { filename: 'report.csv' })
+    const sent = await send(by, by.inbox, {
+      to: 'stranger@friend.example',
+      attachments: [{ uploadId: upload.id }, { uploadId: upload.id, filename: 'again.txt' }],
+    })
+    assert.ok(sent.hold)
+    const held = { ...sent, reviewId: sent.hold.id, digest: sent.hold.digest }
+    // Compares the digest with that of the content that the approver sees.
+    assert.equal((await reviewOf(by.asApprover, held)).digest, held.digest)
+    const { attachments } = (await by.asApprover.reviews.get(held.reviewId)).content
+    assert.deepEqual(
+      attachments.map(({ filename, contentType, sha256 }) => [filename, contentType, sha256]),
+      [
+        ['report.csv', 'text/csv', upload.sha256],
+        ['again.txt', 'text/csv', upload.sha256],
+      ],
+    )
+    assert.equal(upload.sha256, hash('sha256', content))
+    await by.client.uploads.delete(upload.id)
+    const link = { accountId: by.id, reviewId: held.reviewId, approverId: by.approver.id }
+    const page = await (
+      await fetch(reviewUrl(world.app.deps, { ...link, digest: held.digest }))
+    ).text()
+    const file = /href="([^"]+)" rel="noreferrer">report\.csv</.exec(page)?.[1] ?? ''
+    const shown = await fetch(new URL(file.replaceAll('&amp;', '&'), world.baseUrl))
+    assert.deepEqual(Buffer.from(await shown.arrayBuffer()), content)
+    await by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
+    assert.equal((await settled(by, sent)).status, 'sent')
   })
 
   test('is never decided by a key, be it its own, another’s or in a session', async () => {
