@@ -2,6 +2,7 @@
 // without replying twice.
 
 import { FACETS_MAX, labelItem } from './labels.ts'
+import { Message } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { type Static, Type } from './schema.ts'
 import { count, line, oneOf, text, time } from './text.ts'
@@ -52,6 +53,10 @@ export const Claim = Type.Extended(
     leaseToken: text(
       'The secret of the claim, for the header Lease-Token of requests that change the thread or send in it. It is shown only in this response.',
     ),
+    message: Type.Union([Message, Type.Null()], {
+      description:
+        'The newest received message of the thread, its bodies cut as in lists (isTruncated); null if the thread has none.',
+    }),
   },
   { description: 'A new claim on a thread.' },
 )

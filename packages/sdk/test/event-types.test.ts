@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Event } from '@mailroom/sdk'
+import type { Event, EventOf } from '@mailroom/sdk'
 
 // The compiler is the test of these types.
 
@@ -9,7 +9,7 @@ function summaryOf(event: Event): string {
     case 'message.received':
       return `${event.inbox_id.length} ${event.message.subject}`
     case 'message.bounced':
-      return `${event.recipient} ${event.bounce.class}`
+      return bounceOf(event)
     case 'review.created':
       return event.review.digest
     case 'thread.released':
@@ -18,6 +18,10 @@ function summaryOf(event: Event): string {
       // Every part may be read from an event of any kind.
       return event.message?.subject ?? event.domain?.status ?? event.event
   }
+}
+
+function bounceOf({ recipient, bounce }: EventOf<'message.bounced'>): string {
+  return `${recipient} ${bounce.class}`
 }
 
 const envelope = {

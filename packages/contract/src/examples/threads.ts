@@ -120,6 +120,7 @@ export const threadExamples = {
           fence: 1,
           expiresAt: '2026-11-30T06:01:06.939Z',
           leaseToken: 'mrl_lease-of-worker-1',
+          message,
           thread: {
             ...thread,
             claim: { owner: 'worker-1', fence: 1, expiresAt: '2026-11-30T06:01:06.939Z' },
@@ -138,6 +139,7 @@ export const threadExamples = {
       fence: 2,
       expiresAt: '2026-11-30T06:01:07.008Z',
       leaseToken: 'mrl_lease-2-of-worker-1',
+      message,
     },
   },
   'threads.renewClaim': {

@@ -209,7 +209,7 @@ function allHandlers(
     ...reviewLinkHandlers({ ...sends, budgets }),
     ...suppressionHandlers(service),
     ...unsubscribeHandlers({ ...service, budgets }),
-    ...claimHandlers({ ...service, events }, readers),
+    ...claimHandlers({ ...mail, events }, readers),
     ...eventHandlers({ ...mail, events }, readers),
     ...webhookHandlers(parts.webhooks),
     ...statsHandlers({ ...service, storageQuota }),

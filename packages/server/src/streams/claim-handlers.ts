@@ -1,6 +1,7 @@
 import type { Claim, RenewedClaim } from '@mailroom/contract/claims.ts'
+import type { Message } from '@mailroom/contract/messages.ts'
 import type { EventReaders } from '#http/event-readers.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { Handlers, KeyContext } from '#http/handler.ts'
 import { hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
 import {
   claimThread,
@@ -10,6 +11,8 @@ import {
 } from '#mailbox/claims/store/claims.ts'
 import { labelFacet } from '#mailbox/labels/store/facets.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
+import { CUT_READ_LENGTH, presentListed } from '#mailbox/messages/messages.ts'
+import { findNewestReceived } from '#mailbox/messages/store/messages.ts'
 import { findShownThreads } from '#mailbox/threads/store/threads.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -22,23 +25,19 @@ import {
 } from './claim-waits.ts'
 import { waitAsReader } from './wait-as-reader.ts'
 
+type Deps = ClaimWaitDeps & Parameters<typeof presentListed>[1]
+
 type ClaimOperation =
   | 'inboxes.claimThreads'
   | 'threads.claim'
   | 'threads.renewClaim'
   | 'threads.releaseClaim'
 
-export function claimHandlers(
-  deps: ClaimWaitDeps,
-  readers: EventReaders,
-): Pick<Handlers, ClaimOperation> {
+export function claimHandlers(deps: Deps, readers: EventReaders): Pick<Handlers, ClaimOperation> {
   return { ...queueHandler(deps, readers), ...threadHandlers(deps) }
 }
 
-function queueHandler(
-  deps: ClaimWaitDeps,
-  readers: EventReaders,
-): Pick<Handlers, 'inboxes.claimThreads'> {
+function queueHandler(deps: Deps, readers: EventReaders): Pick<Handlers, 'inboxes.claimThreads'> {
   return {
     'inboxes.claimThreads': async ({ path, body }, context) => {
       const { accountId } = context
@@ -62,29 +61,59 @@ function queueHandler(
         if (!wasAnswered) releaseClaims(deps, accountId, claims)
       })
       const threadIds = claims.map(({ threadId }) => threadId)
-      const threads = await findShownThreads(deps.db, { accountId, threadIds })
+      const read = async () => {
+        const messages = await readNewest(deps, { ...context, threadIds })
+        return { messages, threads: await findShownThreads(deps.db, { accountId, threadIds }) }
+      }
+      const { messages, threads } = await orRelease(deps, { accountId, claims }, read)
       const byId = new Map(threads.map((thread) => [thread.id, thread]))
       return {
         data: claims.flatMap((claim) => {
           const thread = byId.get(claim.threadId)
           // The thread was removed after the claim.
           if (thread === undefined) return []
-          return [{ ...presentGiven(claim), thread: presentThread(thread, deps) }]
+          const given = presentGiven(claim, messages)
+          return [{ ...given, thread: presentThread(thread, deps) }]
         }),
       }
     },
   }
 }
 
+/** The newest received message of each thread that has one. */
+async function readNewest(
+  deps: Deps,
+  asked: Pick<KeyContext, 'accountId' | 'takeSlot'> & { threadIds: readonly string[] },
+): Promise<Map<string, Message>> {
+  await asked.takeSlot()
+  const { accountId, threadIds } = asked
+  const found = { accountId, threadIds, bodyLengthMax: CUT_READ_LENGTH }
+  const newest = await findNewestReceived(deps.db, found)
+  const shown = await Array.fromAsync(presentListed(newest, deps, deps.clock.now()))
+  return new Map(shown.map((message) => [message.threadId, message]))
+}
+
+/** A client that gets an error never learns the tokens. */
+function orRelease<Value>(
+  deps: Deps,
+  { accountId, claims }: { accountId: string; claims: readonly GivenClaim[] },
+  read: () => Promise<Value>,
+): Promise<Value> {
+  return read().catch((error) => {
+    releaseClaims(deps, accountId, claims)
+    throw error
+  })
+}
+
 function threadHandlers(
-  deps: ClaimWaitDeps,
+  deps: Deps,
 ): Pick<Handlers, Exclude<ClaimOperation, 'inboxes.claimThreads'>> {
   const now = async () => {
     await deps.queueClock.check()
     return { queueMs: deps.queueClock.now(), nowMs: deps.clock.now() }
   }
   return {
-    'threads.claim': async ({ path, body }, { accountId }) => {
+    'threads.claim': async ({ path, body }, { accountId, takeSlot }) => {
       const leaseToken = makeLeaseToken(deps.chance)
       const outcome = await deps.db.write(claimThread, {
         accountId,
@@ -103,7 +132,12 @@ function threadHandlers(
         throw problem('thread_claimed', undefined, { fields: { expiresAt } })
       }
       deps.wakeEvents()
-      return presentGiven({ ...outcome.claim, leaseToken })
+      const claim = { ...outcome.claim, leaseToken }
+      const asked = { accountId, takeSlot, threadIds: [path.id] }
+      const newest = await orRelease(deps, { accountId, claims: [claim] }, () =>
+        readNewest(deps, asked),
+      )
+      return presentGiven(claim, newest)
     },
     'threads.renewClaim': async ({ path, body }, { accountId, headers }) => {
       const { leaseSeconds } = body
@@ -144,6 +178,9 @@ function presentClaim({ expiresAtMs, ...claim }: MadeClaim): RenewedClaim {
   return { ...claim, expiresAt: presentTime(expiresAtMs) }
 }
 
-function presentGiven({ leaseToken, ...claim }: GivenClaim): Claim {
-  return { ...presentClaim(claim), leaseToken }
+function presentGiven(
+  { leaseToken, ...claim }: GivenClaim,
+  newest: ReadonlyMap<string, Message>,
+): Claim {
+  return { ...presentClaim(claim), leaseToken, message: newest.get(claim.threadId) ?? null }
 }

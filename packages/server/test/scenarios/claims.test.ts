@@ -79,6 +79,39 @@ onEachEngine('claims', (engine) => {
     assert.equal(Buffer.from(kept[0]?.claim_token_hash as Uint8Array).length, 32)
   })
 
+  test('a claim has the newest received message of its thread', async () => {
+    const inbox = await world.inbox()
+    const first = await receive(inbox)
+    await receive(inbox, first)
+    const [newest] = (await client.messages.list(inbox.id).page()).data
+    const id = newest?.threadId ?? ''
+    await client.inboxes.send(inbox.id, { threadId: id, to: 'a@x.example', body: 'Hi' })
+    await receive(inbox)
+    await client.threads.update(id, { isRead: false })
+    const claims = await take(inbox, { max: 2 })
+    const withoutUrls = (message: unknown) =>
+      JSON.parse(JSON.stringify(message, (name, value) => (name === 'url' ? undefined : value)))
+    assert.equal(claims.length, 2)
+    for (const { threadId, message, leaseToken } of claims) {
+      assert.equal(message?.threadId, threadId)
+      const whole = await client.messages.get(message.id)
+      assert.deepEqual(withoutUrls(message), withoutUrls(whole))
+      await client.threads.releaseClaim(threadId, { isRead: true }, { leaseToken })
+    }
+    assert.equal(claims.find(({ threadId }) => threadId === id)?.message?.id, newest?.id)
+    assert.equal((await client.threads.claim(id, TERMS)).message?.id, newest?.id)
+    const own = await client.inboxes.send(inbox.id, { to: 'a@x.example', subject: 'S', body: 'B' })
+    assert.equal((await client.threads.claim(own.threadId, TERMS)).message, null)
+    const long = plainMail({
+      to: inbox.address,
+      subject: 'Long',
+      body: 'A line of text.\r\n'.repeat(20_000),
+    })
+    await world.send({ to: inbox.address, raw: long })
+    const [cut] = await take(inbox)
+    assert.equal(cut?.message?.isTruncated, true)
+  })
+
   test('only the token of the live lease changes the thread or sends in it', async () => {
     const { inbox, ids } = await inboxWith(1)
     const [id = ''] = ids

@@ -125,6 +125,31 @@ export async function findMessagesOf(
   return completed(db, rows, input.bodyLengthMax)
 }
 
+/** The newest received message of each thread that has one. */
+export async function findNewestReceived(
+  db: ReadDb,
+  input: { accountId: string; threadIds: readonly string[]; bodyLengthMax: number },
+): Promise<AsyncIterable<Message>> {
+  const rows = await db.read
+    .selectFrom('threads')
+    .innerJoin('messages', (join) =>
+      join.on('messages.id', '=', ({ selectFrom }) =>
+        selectFrom('messages as newest')
+          .select('newest.id')
+          .whereRef('newest.thread_id', '=', 'threads.id')
+          .where('newest.direction', '=', 'inbound')
+          .orderBy('newest.created_at', 'desc')
+          .orderBy('newest.id', 'desc')
+          .limit(1),
+      ),
+    )
+    .selectAll('messages')
+    .where('threads.account_id', '=', input.accountId)
+    .where('threads.id', 'in', input.threadIds)
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
+}
+
 function totalOf(counters: Row<'inbox_counters'>, direction: Direction | null): number {
   const { inbound_count: inbound, outbound_count: outbound } = counters
   if (direction === null) return inbound + outbound
