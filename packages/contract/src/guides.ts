@@ -16,14 +16,11 @@ export function guidesOf(publicUrl: string): readonly Guide[] {
       title: 'Authentication',
       paragraphs: [
         'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and gives access to everything in it. Requests for resources of another account return 404. The token of an approver is sent in the same header: it can read mail, decide about held mail, change policies and approvers, and erase addresses, and nothing else.',
-        'The samples read the key from the environment variable `MAILROOM_API_KEY`. In TypeScript they use this client:',
+        'The samples read the key from the environment variable `MAILROOM_API_KEY`. The TypeScript client reads it too, and its URL from `MAILROOM_BASE_URL` unless given:',
       ],
       sample: `import { Mailroom } from '@mailroom/sdk'
 
-const client = new Mailroom({
-  baseUrl: '${publicUrl}',
-  apiKey: process.env.MAILROOM_API_KEY,
-})`,
+const client = new Mailroom({ baseUrl: '${publicUrl}' })`,
     },
     {
       id: 'requests',

@@ -137,7 +137,8 @@ class Tools(unittest.TestCase):
             program = program.replace("http://127.0.0.1:8080", service.base_url)
             program = program.replace("agent@mailroom.localhost", self.address)
             printed = io.StringIO()
-            with mock.patch.dict(os.environ, {"MAILROOM_API_KEY": KEY}):
+            settings = {"MAILROOM_BASE_URL": service.base_url, "MAILROOM_API_KEY": KEY}
+            with mock.patch.dict(os.environ, settings):
                 with mock.patch.dict(sys.modules, modules()), contextlib.redirect_stdout(printed):
                     exec(compile(program, "docs/frameworks.md", "exec"), {})
             self.assertRegex(printed.getvalue(), "^Sent to the reply address")

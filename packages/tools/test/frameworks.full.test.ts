@@ -95,6 +95,7 @@ suite('the programs of docs/frameworks.md', { skip }, () => {
       const env = {
         PATH: process.env.PATH,
         MAILROOM_API_KEY: world.key,
+        MAILROOM_BASE_URL: world.baseUrl,
         OPENAI_API_KEY: 'sk-scripted',
         OPENAI_BASE_URL: model.baseUrl,
         OPENAI_AGENTS_DISABLE_TRACING: '1',

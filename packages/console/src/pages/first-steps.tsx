@@ -189,7 +189,7 @@ function snippetOf(kind: Kind, inboxId: string): string {
   if (kind === 'sdk') {
     return `import { Mailroom } from '@mailroom/sdk'
 
-const mailroom = new Mailroom({ baseUrl: '${origin}', apiKey: process.env.MAILROOM_API_KEY })
+const mailroom = new Mailroom({ baseUrl: '${origin}' }) // The key is in MAILROOM_API_KEY.
 const message = await mailroom.inboxes.waitForMessage('${inboxId}')`
   }
   const headers = { Authorization: `Bearer \${MAILROOM_API_KEY}` }
