@@ -279,6 +279,8 @@ function injectFetch(app: FastifyInstance): InjectFetch {
         ...(body ? { payload: payloadOf(body) } : {}),
       }
       const answer = await calls.run({ signal, grant }, async () => await app.inject(asked))
+      // A wait may have ended after the connection.
+      if (grant !== null && !(await grant.isLive())) return Response.json(REVOKED, { status: 401 })
       const headers = new Headers()
       for (const [name, value] of Object.entries(answer.headers)) {
         for (const one of [value ?? []].flat()) headers.append(name, String(one))
@@ -290,6 +292,8 @@ function injectFetch(app: FastifyInstance): InjectFetch {
       })
     }
 }
+
+const REVOKED = { error: 'unauthorized', message: 'The connection was revoked.' }
 
 function methodOf(method = 'GET'): 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' {
   switch (method) {

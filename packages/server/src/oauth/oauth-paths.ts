@@ -70,7 +70,7 @@ function addPages(scope: FastifyInstance, deps: OauthDeps & { readonly identify:
   const config = { shownPath: url }
   scope.get(url, { config }, async (request, reply) => {
     await limit(request)
-    const query = new URLSearchParams((request.raw.url ?? '').split('?').slice(1).join('?'))
+    const query = readPairs((request.raw.url ?? '').split('?').slice(1).join('?'))
     return sendPage(reply, await openAuthorization(deps, query, fromOf(request)))
   })
   scope.post(url, { config }, async (request, reply) => {
@@ -144,7 +144,7 @@ function acceptForms(scope: FastifyInstance): void {
   scope.addContentTypeParser(
     'application/x-www-form-urlencoded',
     parsing,
-    async (_request: FastifyRequest, body: Buffer) => new URLSearchParams(body.toString()),
+    async (_request: FastifyRequest, body: Buffer) => readPairs(body.toString()),
   )
   scope.addContentTypeParser(
     'application/json',
@@ -161,6 +161,13 @@ function acceptForms(scope: FastifyInstance): void {
       'The Content-Type must be application/x-www-form-urlencoded.',
     )
   })
+}
+
+/** Throws `bad_request` for U+0000, which PostgreSQL cannot store or compare. */
+function readPairs(text: string): URLSearchParams {
+  const pairs = new URLSearchParams(text)
+  if (!pairs.toString().includes('%00')) return pairs
+  throw problem('bad_request', 'The parameters must not contain the character U+0000.')
 }
 
 function formOf({ body }: FastifyRequest): URLSearchParams {

@@ -4,7 +4,7 @@
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { Cache } from '#platform/cache.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import { MINUTE_MS } from '#platform/units.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Store } from '#store/store.ts'
 import type { ReadDb } from '#store/tables.ts'
 import { ACCESS_TOKEN_PREFIX, hashSecret } from './model.ts'
@@ -14,6 +14,8 @@ import { type Connection, findByAccessToken, touchConnection } from './store/con
 
 /** Who calls, and what a person granted. */
 export type Grant = Pick<Connection, 'accountId' | 'keyId' | 'scopes' | 'inboxIds'> & {
+  /** Whether the connection has been neither revoked nor expired since the request began. */
+  isLive(): Promise<boolean>
   /** Throws `forbidden` for an operation that no scope of the grant needs. */
   requireScope(operationId: OperationId | undefined): void
   /** Throws `not_found` for an object of an inbox that was not granted. */
@@ -32,6 +34,8 @@ export type Connections = {
 }
 
 const TOUCH_EVERY_MS = MINUTE_MS
+/** A request that is shorter is as good as one before the revocation. */
+const UNCHECKED_MS = SECOND_MS / 2
 const TOUCHED_MAX = 10_000
 
 export function openConnections(deps: Store & { recordStep: RecordStep }): Connections {
@@ -55,14 +59,23 @@ export function openConnections(deps: Store & { recordStep: RecordStep }): Conne
         log.debug({ error }, 'the last use of a connection was not noted')
       })
       if (connection.lastUsedAtMs === null) await noted
-      return grantOf(db, connection)
+      const beganMs = clock.monotonic()
+      return grantOf(db, connection, async () => {
+        if (clock.monotonic() - beganMs < UNCHECKED_MS) return true
+        return (await findByAccessToken(db, { ...asked, nowMs: clock.now() })) !== null
+      })
     },
   }
 }
 
-function grantOf(db: ReadDb, { accountId, keyId, scopes, inboxIds }: Connection): Grant {
+function grantOf(
+  db: ReadDb,
+  { accountId, keyId, scopes, inboxIds }: Connection,
+  isLive: () => Promise<boolean>,
+): Grant {
   return {
     ...{ accountId, keyId, scopes, inboxIds },
+    isLive,
     requireScope(operationId) {
       if (operationId !== undefined && isPermitted(operationId, scopes)) return
       throw problem('forbidden', 'The connection was not granted this operation.', {

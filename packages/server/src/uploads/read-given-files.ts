@@ -53,8 +53,10 @@ export async function readGivenFiles(
   const totalBytes = found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   if (totalBytes > FILES_BYTES_MAX) throw filesTooLarge(totalBytes)
   if (found.some(({ kind }) => kind !== 'given')) await takeSlot()
+  const wanted = Map.groupBy(found.filter(isOfMessage), ({ message }) => message.id)
+  const contents = new Map<string, Contents>()
+  for (const [id, files] of wanted) contents.set(id, await readFilesOf(deps, files))
   const loaded: AttachedFile[] = []
-  const contents = new Map<string, readonly Uint8Array[]>()
   for (const one of found) loaded.push(await loadFile(deps, one, contents))
   return loaded
 }
@@ -103,11 +105,18 @@ function unknownFiles(missing: ErrorDetail[]): AppError {
   return problem('bad_request', text, { details: missing, fix })
 }
 
-/** `contents` has the files of each message that was read. */
+type OfMessage = Extract<Found, { kind: 'message' }>
+/** The wanted files of a message, by their place among its files. */
+type Contents = ReadonlyMap<number, Uint8Array>
+
+function isOfMessage(found: Found): found is OfMessage {
+  return found.kind === 'message'
+}
+
 async function loadFile(
   deps: FileDeps,
   found: Exclude<Found, { kind: 'missing' }>,
-  contents: Map<string, readonly Uint8Array[]>,
+  contents: ReadonlyMap<string, Contents>,
 ): Promise<AttachedFile> {
   if (found.kind === 'given') return found.file
   const { contentId } = found.file
@@ -121,9 +130,7 @@ async function loadFile(
     }
   }
   const { message, file, index } = found
-  const read = contents.get(message.id) ?? (await readFilesOf(deps, message))
-  contents.set(message.id, read)
-  const content = read[index]
+  const content = contents.get(message.id)?.get(index)
   const attachment = message.attachments[index]
   if (content === undefined || attachment === undefined) throw unreadable()
   return {
@@ -145,11 +152,17 @@ async function readUpload(deps: FileDeps, { id, size_bytes: end }: ReadyUpload) 
   return content
 }
 
-async function readFilesOf(deps: FileDeps, message: Message): Promise<readonly Uint8Array[]> {
+/** Keeps copies of the wanted files only, because the rest of the message may be large. */
+async function readFilesOf(deps: FileDeps, wanted: readonly OfMessage[]): Promise<Contents> {
+  const [first] = wanted
+  if (first === undefined) return new Map()
+  const { message } = first
   const files = await deps.parser.readAttachments(await readRawBytes(deps, message.rawId))
   // A parser that runs out of time finds fewer files than the message lists.
   if (files.length !== message.attachments.length) throw unreadable()
-  return files.map(({ content }) => content)
+  return new Map(
+    wanted.map(({ index }) => [index, new Uint8Array(files[index]?.content ?? new Uint8Array())]),
+  )
 }
 
 function unreadable(): AppError {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { openConnections } from '#oauth/use-connection.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import {
   approve,
   authorizeUrl,
@@ -23,7 +25,7 @@ import {
 } from '#test/scenarios/oauth-client.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openTenant } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 onEachEngine('OAuth', (engine) => {
   const world = opened(() => openTenant(engine))
@@ -408,6 +410,34 @@ onEachEngine('OAuth', (engine) => {
     assert.equal(await oauthErrorOf(late), '400 invalid_grant')
     const left = (await world.client.connections.list().page()).data
     assert.ok(left.every(({ keyId }) => keyId !== key.id))
+  })
+
+  test('a wait that is running reads nothing after its connection was revoked', async () => {
+    const inbox = await world.inbox()
+    const { tokens, clientId } = await connectAssistant(world)
+    const given = { inbox: inbox.id, timeout_seconds: 20 }
+    const waiting = callTool(world, tokens.access_token, 'wait_for_mail', given)
+    await sleep(700)
+    const { data } = await world.client.connections.list().page()
+    const own = data.find((one) => one.clientId === clientId)
+    await world.client.connections.delete(own?.id ?? '')
+    await deliver(world, inbox, plainMail({ subject: 'after the end' }))
+    const answer = await waiting
+    assert.ok(!answer.includes('after the end'), answer)
+    assert.match(answer, /revoked/)
+  })
+
+  test('U+0000 in a parameter is a bad request', async () => {
+    for (const query of ['client_id=%00', 'client_id=a&state=%00']) {
+      const response = await fetch(`${world.baseUrl}/oauth/authorize?${query}`)
+      assert.equal(response.status, 400, query)
+    }
+    const body = 'grant_type=refresh_token&client_id=%00&token=a&refresh_token=a&inbox=%00'
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', ...own() }
+    for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/authorize']) {
+      const response = await fetch(`${world.baseUrl}${path}`, { method: 'POST', headers, body })
+      assert.equal(response.status, 400, path)
+    }
   })
 
   test('a client revokes its own tokens only', async () => {
