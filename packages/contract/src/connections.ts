@@ -1,4 +1,4 @@
-// Connections: assistants that a person let use the MCP endpoint, by OAuth.
+// Connections: assistants that a person has permitted to use the MCP endpoint, by OAuth.
 
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
@@ -9,7 +9,7 @@ import { connectionScopes, connectionSteps } from './vocabulary.ts'
 export const CLIENT_NAME_LENGTH_MAX = 100
 export const REDIRECT_URIS_MAX = 20
 export const REDIRECT_URI_LENGTH_MAX = 1_000
-/** Days for which a person may connect an assistant, unless until revoked. */
+/** Days for which an assistant can be connected, besides until revoked. */
 export const CONNECTION_DAYS = [30, 90] as const
 
 export const Connection = Type.Object(
@@ -17,18 +17,22 @@ export const Connection = Type.Object(
     id: text('The id.'),
     clientName: text('The name that the client gave itself; it is not verified.'),
     clientId: text('The id of the OAuth client: for a client with a metadata document, its URL.'),
-    keyId: text('The API key with which a person approved it. Revoking the key ends it.'),
+    keyId: text(
+      'The API key with which a person approved it. Revoking the key ends the connection.',
+    ),
     inboxIds: Type.Unsafe<string[] | null>({
       type: ['array', 'null'],
       items: { type: 'string' },
       description: 'The inboxes that it may use; null for all inboxes, including new ones.',
     }),
-    scopes: Type.Array(oneOf(connectionScopes, 'A verb.'), { description: 'What it may do.' }),
+    scopes: Type.Array(oneOf(connectionScopes, 'A scope.'), { description: 'What it may do.' }),
     createdAt: time('When a person approved it.'),
     lastUsedAt: nullableTime(
-      'When it last called the MCP endpoint, to the minute; null if never: the sign-in succeeded, but the assistant has not called.',
+      'When it last called the MCP endpoint, to the minute; null if it signed in but has never called.',
     ),
-    expiresAt: nullableTime('When it ends; null if it lasts until it is revoked.'),
+    expiresAt: nullableTime(
+      'When it ends; null if it lasts until it is revoked. An unused connection ends after 60 days.',
+    ),
   },
   { description: 'An assistant that may use the MCP endpoint.' },
 )
@@ -52,7 +56,7 @@ export const ConnectionStep = Type.Object(
     clientName: nullableText('The name that the client gave itself; it is not verified.'),
     connectionId: nullableText('The connection, once a person has approved it.'),
     userAgent: nullableText(
-      'The program that made the request, as it named itself; null for steps of a browser.',
+      'The program that made the request, as it named itself; null for steps in a browser.',
     ),
     occurredAt: time('When it happened.'),
   },
@@ -123,7 +127,7 @@ export const connectionOperations = {
     tag: 'Connections',
     summary: 'List the steps of sign-ins.',
     notes:
-      'The steps of the last seven days, newest first, to see where the sign-in of an assistant ended. Steps before a person has signed in belong to no account: every account sees them, without the client.',
+      'The steps of the last seven days, newest first, which show where the sign-in of an assistant ended. Steps before the sign-in with a key belong to no account: every account sees them, without the client.',
     auth: 'key',
     isRateLimited: true,
     query: PageQuery,
@@ -140,7 +144,7 @@ export const connectionOperations = {
     tag: 'Connections',
     summary: 'Create an OAuth client.',
     notes:
-      'Only for assistants that ask for a client id: the others register themselves or have a metadata document.',
+      'Needed only for assistants that ask for a client id. Others register themselves or have a metadata document.',
     auth: 'key',
     isRateLimited: true,
     body: CreateConnectionClient,

@@ -36,7 +36,7 @@ export const Draft = Type.Object(
     replyTo: nullableText('The address for replies, with its name.'),
     subject: nullableText('The subject; ignored with threadId.'),
     body: nullableText('The text, in the given format.'),
-    format: oneOf(bodyFormats, 'What body is: see the same field of a send.'),
+    format: oneOf(bodyFormats, 'The format of body: see the same field of a send.'),
     bodyHtml: nullableText('HTML version, if it differs from body.'),
     threadId: nullableText('The thread that the message replies in.'),
     includeQuote: Type.Boolean({

@@ -283,7 +283,7 @@ export const ReviewDecided = Type.Extended(
   { description: 'The review, which has ended.' },
 )
 
-/** The details of each event for approvers, without what the review itself has. */
+/** The details of each event for approvers, without the fields of the review itself. */
 export type ReviewDetails = {
   'review.created': Details<typeof ReviewCreated>
   'review.edited': Details<typeof ReviewEdited>
@@ -433,7 +433,7 @@ type PartName<One> = One extends unknown
   ? Exclude<keyof One, keyof Static<typeof EventEnvelope>>
   : never
 
-/** Parts of other events are declared as absent, so that `event.message?.subject` needs no test. */
+/** Fields of other events are declared as absent, so that `event.message?.subject` compiles. */
 type WithAbsent<One> = One extends unknown
   ? One & { [Name in Exclude<PartName<Events[keyof Events]>, keyof One>]?: undefined }
   : never

@@ -36,7 +36,7 @@ export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: bool
   return rows(schema as Schema, '', stopsAtNames)
 }
 
-/** A member of a union, under the value that tells it from the others. */
+/** A member of a union, under the value that distinguishes it from the others. */
 function memberOf(schema: Schema, { propertyName }: { propertyName: string }): Field {
   const path = (schema.properties?.[propertyName]?.enum ?? []).join(', ')
   return { path, type: typeOf(schema), isRequired: true, description: schema.description ?? '' }

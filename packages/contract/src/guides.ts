@@ -89,7 +89,7 @@ const migrationGuide: Guide = {
   title: 'From other services',
   paragraphs: [
     'Fields of a send: `text` is `body`, `html` is `bodyHtml`, `reply_to` is `replyTo`, and `in_reply_to` is `threadId`. There is no `from`: the inbox in the path sends. In paths, an inbox is its id; `GET /v1/inboxes/by-address/{address}` finds it.',
-    'Fields of the event `message.received`, whose text is complete: `TextBody` or `text` is `message.body_text`, `HtmlBody` or `html` is `message.body_html`, `StrippedTextReply` is `message.extracted_text`, `OriginalRecipient` is `message.recipient`, `MailboxHash` is `message.tag`, and each of `message.attachments` has a `url`.',
+    'Fields of the event `message.received`, which contains the full text: `TextBody` or `text` is `message.body_text`, `HtmlBody` or `html` is `message.body_html`, `StrippedTextReply` is `message.extracted_text`, `OriginalRecipient` is `message.recipient`, `MailboxHash` is `message.tag`, and each of `message.attachments` has a `url`.',
     'The page `migrating` of the documentation compares OpenMail, AgentMail, Resend, Postmark and SendGrid.',
   ],
 }

@@ -164,7 +164,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Create an inbox.',
     notes:
-      'The inbox receives mail immediately. If an inbox of the account has the clientId, nothing is created: the response is 200 with that inbox, whatever the other fields say. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted. In an account with an approver, an inbox with its own policy is kept until an approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only once.',
+      'The inbox receives mail immediately. If an inbox of the account already has the clientId, nothing is created or changed: the response is 200 with that inbox. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted. In an account with an approver, an inbox with its own policy is kept until an approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only once.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
@@ -228,7 +228,7 @@ export const inboxOperations = {
     path: '/v1/inboxes/by-address/{address}',
     tag: 'Inboxes',
     summary: 'Get the inbox that receives mail for an address.',
-    notes: 'Upper and lower case are the same; a tag (name+tag@domain) is ignored.',
+    notes: 'Case and a tag (name+tag@domain) are ignored.',
     auth: 'key',
     isRateLimited: true,
     parameters: { address: 'An email address.' },

@@ -495,7 +495,7 @@ export const messageOperations = {
     path: '/v1/messages/{id}/headers',
     tag: 'Messages',
     summary: 'List the header fields of a message.',
-    notes: `All fields in their order, also repeated ones. Reading stops at ${HEADER_FIELDS_MAX} fields or 256 KiB; isTruncated is then true. Received mail is hostile: only authentication says whether From is genuine.`,
+    notes: `All fields in their order, including repeated ones. The list ends at ${HEADER_FIELDS_MAX} fields or 256 KiB; isTruncated is then true. Received mail is hostile: only authentication says whether From is genuine.`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

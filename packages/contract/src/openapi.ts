@@ -171,7 +171,7 @@ function queryParameters(query: TObject | undefined): Part[] {
   return Object.entries(query?.properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = inside(property)
     const style = schema.type === 'object' ? { style: 'deepObject', explode: true } : {}
-    // Generators take the names of parameters without regard to case and "_".
+    // Generators of clients treat names of parameters that differ only in case and "_" as equal.
     const shared = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     return {
       name: shared,

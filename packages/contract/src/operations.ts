@@ -110,7 +110,7 @@ type CamelCase<Name> = Name extends `${infer Word}_${infer Rest}`
 
 /**
  * Query parameters as clients give them: all optional, in camelCase or as the contract spells them.
- * The service accepts both.
+ * The clients accept both.
  */
 export type OptionsOf<Id extends OperationId> = Partial<QueryOf<Id>> & {
   [Name in keyof QueryOf<Id> as CamelCase<Name>]?: QueryOf<Id>[Name]

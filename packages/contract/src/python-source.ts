@@ -206,7 +206,7 @@ export function methodOf(id: OperationId, types: PythonTypes): Method {
   }
 }
 
-/** `inboxes.reply` and `threads.reply`, which send in the thread of a message, by default to its sender. */
+/** `inboxes.reply` and `threads.reply`, which by default send to the sender of a message. */
 function repliesOf(send: Method): Method[] {
   const message = {
     ...{ name: 'message', key: 'message', part: 'message' },
@@ -284,7 +284,7 @@ function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes):
   const inBody = fields.map(([key, schema]) => {
     const isRequired = (body?.required ?? []).includes(key)
     const own = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
-    // An object of a response can be sent back.
+    // An object from a response can be sent in a request.
     const type = types.names.some((name) => hasWord(own.split('[')[0] ?? '', name))
       ? `${own} | Resource`
       : own

@@ -1,5 +1,5 @@
-// Generates Python types of schemas: for responses classes of dicts whose fields are attributes too, for
-// requests TypedDicts with the field names of the API.
+// Generates Python types from schemas. Responses become dicts whose fields are attributes too, and
+// requests become TypedDicts with the field names of the API.
 
 import { componentName } from './openapi-components.ts'
 import { baseOf } from './schema.ts'
@@ -29,7 +29,7 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   MessageCategory: messageCategories,
 }
 
-/** The types that expressions refer to. A class follows the classes of its fields. */
+/** The types that expressions refer to. A class comes after the classes of its fields. */
 export class PythonTypes {
   readonly #sources = new Map<string, { direction: Direction; source: string }>()
 
@@ -119,7 +119,7 @@ export class PythonTypes {
     direction: Direction,
     parts: ReadonlySet<string> = new Set(),
   ): string {
-    // A schema of both directions has its name in the first, and a name of its place in the other.
+    // A schema that is in requests and responses needs two types: the second is named by `hint`.
     const name = [componentName(schema) ?? hint, hint].find(
       (one) => (this.#sources.get(one)?.direction ?? direction) === direction,
     )
@@ -152,7 +152,7 @@ function objectsOf(schema: Schema): Schema[] {
   return Object.keys(schema.properties ?? {}).length > 0 ? [schema] : []
 }
 
-/** A key, and a value if other alternatives have the key too, which identify an alternative. */
+/** A key that only this alternative has, or a key and the value that only this one has. */
 function caseOf(objects: readonly Schema[], index: number): string {
   const { properties = {}, required = [] } = objects[index] ?? {}
   const others = objects.filter((_, other) => other !== index)
@@ -163,7 +163,7 @@ function caseOf(objects: readonly Schema[], index: number): string {
     }
   }
   const own = required.find((key) => others.every((other) => !other.properties?.[key]))
-  if (own === undefined) throw new Error('The alternatives of a response cannot be told apart.')
+  if (own === undefined) throw new Error('The alternatives of a response cannot be distinguished.')
   return `"${own}", None`
 }
 

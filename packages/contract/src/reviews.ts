@@ -246,13 +246,13 @@ const EditReview = Type.Object(
         minLength: 1,
         maxLength: BODY_LENGTH_MAX,
         description:
-          'The new body. It replaces the text, the HTML, the signature and the quote of a reply, so include what should remain of them.',
+          'The new body. It replaces the text, the HTML, the signature and the quote of a reply: repeat what should remain.',
       }),
     ),
     format: Type.Optional(
       oneOf(
         bodyFormats,
-        'What body is: see the same field of a send. By default markdown if the message was sent as Markdown, and otherwise auto. Requires body.',
+        'The format of body: see the same field of a send. By default markdown if the message was sent as Markdown, and otherwise auto. Requires body.',
       ),
     ),
     bodyHtml: Type.Optional(

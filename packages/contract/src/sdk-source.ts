@@ -60,8 +60,8 @@ function parentsOf(schema: Schema): string {
 }
 
 /**
- * Parts of the other members of a union are declared as absent, so that `event.message?.subject`
- * needs no test before.
+ * The fields of the other members of a union are declared as absent, so that
+ * `event.message?.subject` compiles for every event.
  */
 const absentParts = new Map<Schema, string[]>(
   (Object.values(components) as Schema[])

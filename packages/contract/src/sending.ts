@@ -36,7 +36,7 @@ export const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
 /** Recipients per message: to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
-/** Files per message, and their bytes in total. */
+/** The most files of a message, and their bytes in total. */
 export const ATTACHMENTS_MAX = 100
 export const FILES_BYTES_MAX = 25 * 1024 * 1024
 export const FILENAME_LENGTH_MAX = 1_000
@@ -55,7 +55,7 @@ export const AttachmentToSend = Type.Object(
         minLength: 1,
         maxLength: FILENAME_LENGTH_MAX,
         description:
-          'Only the part after the last slash is used, without control characters, up to 200 characters. With messageId, the file of the message. May be omitted with uploadId.',
+          'The name that recipients see. Only the part after the last slash is used, without control characters, up to 200 characters. With messageId, it names the file of the message. May be omitted with uploadId.',
       }),
     ),
     contentType: Type.Optional(
@@ -63,14 +63,14 @@ export const AttachmentToSend = Type.Object(
         minLength: 1,
         maxLength: MEDIA_TYPE_LENGTH_MAX,
         description:
-          'A media type, such as application/pdf. Required with data; otherwise it replaces that of the file.',
+          'A media type, such as application/pdf. Required with data; otherwise it replaces the type of the file.',
       }),
     ),
     data: Type.Optional(
       Type.String({
         contentEncoding: 'base64',
         description:
-          'The content in base64 with padding, without line breaks. An attachment has data, uploadId or messageId.',
+          'The content in base64 with padding, without line breaks. An attachment has exactly one of data, uploadId and messageId.',
       }),
     ),
     uploadId: Type.Optional(
@@ -142,7 +142,7 @@ const bodyFormat = Type.Unsafe<(typeof bodyFormats)[number]>({
   enum: [...bodyFormats],
   default: 'auto',
   description:
-    'What body is; auto detects HTML. Markdown is sent as written, with an HTML version made from it. bodyHtml is only for auto.',
+    'The format of body; auto detects HTML. Markdown is sent as written, with an HTML version made from it. bodyHtml requires auto.',
 })
 
 const includeSignature = Type.Boolean({

@@ -6,7 +6,7 @@ import { FILENAME_LENGTH_MAX, MEDIA_TYPE_LENGTH_MAX } from './sending.ts'
 import { count, line, text, time } from './text.ts'
 
 export const UPLOAD_BYTES_MAX = 25 * 1024 * 1024
-/** Files of an account that have not ended, and links that wait for one. */
+/** Uploads of an account that have not expired, and links that wait for a file. */
 export const UPLOADS_MAX = 1_000
 
 export const Upload = Type.Object(
@@ -28,7 +28,7 @@ export const UploadLink = Type.Object(
     url: text('Signed URL that takes the file once, without a key: curl -T report.pdf "$url".'),
     expiresAt: time('When the URL stops working: after 15 minutes.'),
   },
-  { description: 'A URL to which somebody without a key can upload one file.' },
+  { description: 'A URL to which one file can be uploaded without a key.' },
 )
 export type UploadLink = Static<typeof UploadLink>
 
@@ -92,7 +92,7 @@ export const uploadOperations = {
     tag: 'Uploads',
     summary: 'Upload a file to attach to messages.',
     notes:
-      'The body is the file itself, with its media type as Content-Type, or a form with one file in the field "file". attachments of a message or draft name the upload by its id, any number of times until it expires after 24 hours; messages and drafts keep their own copy. A file may have up to 25 MiB. An account may have 1,000 uploads with 1 GiB in total, unless the operator has set another limit; at the limit, delete some or wait until they expire.',
+      'The body is the file itself, with its media type as Content-Type, or a form with one file in the field "file". A message or draft can attach the upload by its id, any number of times, until it expires after 24 hours; messages and drafts keep their own copy. A file may have up to 25 MiB. An account may have 1,000 uploads with 1 GiB in total, unless the operator has set another limit; at the limit, delete some or wait until they expire.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -108,7 +108,7 @@ export const uploadOperations = {
     tag: 'Uploads',
     summary: 'Create a URL that takes a file without a key.',
     notes:
-      'For a program or a person that makes the file but must not have the key. The URL takes one file with PUT or POST, as the body itself or as a form with one file, within 15 minutes. An upload that fails before its end does not use up the URL. Revoking the key that created the URL, or deleting the upload, ends it.',
+      'For a program or a person that makes the file but must not have the key. The URL takes one file with PUT or POST, as the body itself or as a form with one file, within 15 minutes. An interrupted upload does not use up the URL. The URL stops working when the key that created it is revoked or the upload is deleted.',
     auth: 'key',
     isRateLimited: true,
     body: CreateLink,
@@ -134,7 +134,7 @@ export const uploadOperations = {
     tag: 'Uploads',
     summary: 'Delete an upload.',
     notes:
-      'Messages and drafts that have the file keep their copy. Deleting the upload of an unused link ends the link.',
+      'Messages and drafts that have the file keep their copy. If the link of an upload is unused, deleting the upload ends the link.',
     auth: 'key',
     isRateLimited: true,
     parameters: ofUpload,
@@ -145,7 +145,8 @@ export const uploadOperations = {
     ...fill,
     method: 'PUT',
     summary: 'Upload the file of a link.',
-    notes: 'The URL is the url of the link. A second file is refused with upload_link_used.',
+    notes:
+      'The complete URL is the url of the link. A second file is refused with upload_link_used.',
   },
   'uploads.fillByPost': {
     ...fill,

@@ -42,7 +42,7 @@ export const inviteResponseWords = {
 /** The title that is shown for an event without a title. */
 export const untitledInvite = 'the invitation'
 
-/** What the body of a message to send is. */
+/** Formats of the body of a message to send. */
 export const bodyFormats = ['auto', 'text', 'html', 'markdown'] as const
 export type BodyFormat = (typeof bodyFormats)[number]
 

@@ -81,7 +81,7 @@ const webhookProperties = {
     'While the webhook is failing and enabled: when the next retry is due; null if none is due.',
   ),
   headerNames: Type.Array(Type.String(), {
-    description: 'The names of its own header fields. Their values are never shown.',
+    description: 'The names of its additional header fields. Their values are never shown.',
   }),
   inboxId: nullableText('The inbox whose webhookUrl this is; null for any other webhook.'),
   createdAt: time('When the webhook was created.'),
@@ -164,7 +164,7 @@ const headers = Type.Optional(
       [RULE]: 'must be printable ASCII without blanks at its ends',
     },
     description:
-      'Header fields of every request, such as Authorization for receivers that cannot verify signatures. Values are stored encrypted and never shown again. Replaces all; null removes them. A new host of url without headers removes them too.',
+      'Header fields of every request, such as Authorization for receivers that cannot verify signatures. Values are stored encrypted and never shown again. A change replaces all; null removes them. A change of url to another host without headers also removes them.',
   }),
 )
 

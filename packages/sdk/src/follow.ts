@@ -1,4 +1,4 @@
-// Follows events over connections that are renewed: every event once, in log order. Uses a
+// Follows events and reconnects if necessary: every event once, in log order. Uses a
 // WebSocket, or server-sent events if the runtime has none.
 
 import type { Event } from '@mailroom/contract/events.ts'

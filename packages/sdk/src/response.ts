@@ -1,6 +1,6 @@
 // The result of a request: a promise of its content that also has the response.
 
-/** What an HTTP response says beside its content. */
+/** The parts of an HTTP response besides its content. */
 export type ResponseInfo = {
   readonly status: number
   /** `RateLimit-Remaining`, `Idempotency-Replayed`, `ETag` and others. */

@@ -30,7 +30,7 @@ export function uploads(api: Api) {
         options,
       })
     },
-    /** A URL to which somebody without a key can upload one file: `curl -T FILE URL`. */
+    /** Creates a URL to which one file can be uploaded without a key: `curl -T FILE URL`. */
     createLink: (body: BodyOf<'uploads.createLink'>, options?: RequestOptions) =>
       api.call({ id: 'uploads.createLink', body, options }),
     /** Rejects with `not_found` until the file of a link has arrived. */

@@ -180,7 +180,7 @@ export const accountTexts: Texts = {
       subject: 'The new subject.',
       body: 'The complete new text, with the part of a quote that should remain.',
       bodyHtml: 'The complete new HTML. Needs --text.',
-      format: 'What --text is; as the message was sent if omitted.',
+      format: 'The format of --text. By default, Markdown if the message was sent as Markdown.',
       removeAttachments: 'The name of a file to remove. Can be repeated.',
     },
   },

@@ -13,7 +13,7 @@ const sending = {
   attachments:
     'Attach a file, or several, by path or by id from "mailroom upload". Up to about 18 MiB in total.',
   format:
-    'What the text is. auto detects HTML; markdown sends the text as written, with HTML made from it.',
+    'The format of the text. auto detects HTML; markdown sends the text as written, with HTML made from it.',
   isAutomatic: 'Mark it as sent by a program, so that other programs do not answer it.',
   invite: 'Send an invitation: a JSON object with start, end, location and so on.',
   unsubscribe: 'Add an unsubscribe link. Only for a single recipient.',
@@ -26,7 +26,7 @@ const draft = {
   subject: 'The subject. A reply has the subject of its thread instead.',
   threadId: 'Reply in this thread.',
   includeQuote: 'Quote the message that a reply answers.',
-  includeSignature: 'Add the signature of the inbox.',
+  includeSignature: 'Add the signature of the inbox (default); --no-signature leaves it out.',
   replyAll: 'Send a reply to the other recipients too.',
   clientId: 'An id of your choice, unique among the drafts of the inbox.',
 } as const
@@ -37,13 +37,13 @@ const claiming = {
 } as const
 
 const inbox = {
-  clientId: 'An id of your choice. If an inbox of the account has it, that inbox is shown.',
+  clientId: 'An id of your choice. If an inbox of the account has it, no other one is created.',
   displayName: 'The name that recipients see.',
   webhookUrl: 'Deliver the events of this inbox to this https URL.',
   retentionDays: 'Delete messages this long after they arrive.',
   expiresAt: 'Delete the inbox with all its mail at this time.',
   undoSeconds: 'Delay every send by this long, so that it can be cancelled.',
-  signature: 'Markdown that is added below the text of what the inbox sends.',
+  signature: 'Markdown that is added below the text of messages from the inbox.',
   metadata: 'A value of your own, as key=value. Can be repeated.',
 } as const
 

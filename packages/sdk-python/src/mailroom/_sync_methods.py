@@ -184,12 +184,11 @@ class InboxesMethods(MoreOfInboxes):
     ) -> ChangedInbox | ChangedInbox:
         """Create an inbox.
 
-        The inbox receives mail immediately. If an inbox of the account has the clientId, nothing
-        is created: the response is 200 with that inbox, whatever the other fields say. With
-        expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted.
-        In an account with an approver, an inbox with its own policy is kept until an approver
-        has removed the policy. With webhookUrl, the response includes webhookSecret, which is
-        shown only once.
+        The inbox receives mail immediately. If an inbox of the account already has the clientId,
+        nothing is created or changed: the response is 200 with that inbox. With expiresAt, the
+        inbox deletes itself at that time and the event inbox.expired is emitted. In an account
+        with an approver, an inbox with its own policy is kept until an approver has removed the
+        policy. With webhookUrl, the response includes webhookSecret, which is shown only once.
 
         Specific error codes: invalid_mailbox_name, invalid_pod, invalid_domain, address_taken,
         inbox_limit_reached, invalid_webhook_url.
@@ -228,7 +227,7 @@ class InboxesMethods(MoreOfInboxes):
     ) -> Inbox:
         """Get the inbox that receives mail for an address.
 
-        Upper and lower case are the same; a tag (name+tag@domain) is ignored.
+        Case and a tag (name+tag@domain) are ignored.
         """
         return self._json("inboxes.getByAddress", path={"address": address})
 
@@ -979,9 +978,9 @@ class MessagesMethods(Namespace):
     ) -> MessagesHeadersAnswer:
         """List the header fields of a message.
 
-        All fields in their order, also repeated ones. Reading stops at 1000 fields or 256 KiB;
-        isTruncated is then true. Received mail is hostile: only authentication says whether From
-        is genuine.
+        All fields in their order, including repeated ones. The list ends at 1000 fields or 256
+        KiB; isTruncated is then true. Received mail is hostile: only authentication says whether
+        From is genuine.
         """
         return self._json("messages.headers", path={"id": message_id})
 
@@ -1371,11 +1370,10 @@ class UploadsMethods(Namespace):
         """Upload a file to attach to messages.
 
         The body is the file itself, with its media type as Content-Type, or a form with one file
-        in the field "file". attachments of a message or draft name the upload by its id, any
-        number of times until it expires after 24 hours; messages and drafts keep their own copy.
-        A file may have up to 25 MiB. An account may have 1,000 uploads with 1 GiB in total,
-        unless the operator has set another limit; at the limit, delete some or wait until they
-        expire.
+        in the field "file". A message or draft can attach the upload by its id, any number of
+        times, until it expires after 24 hours; messages and drafts keep their own copy. A file
+        may have up to 25 MiB. An account may have 1,000 uploads with 1 GiB in total, unless the
+        operator has set another limit; at the limit, delete some or wait until they expire.
 
         Specific error codes: bad_request, upload_limit_reached, storage_quota_reached.
         """
@@ -1393,8 +1391,8 @@ class UploadsMethods(Namespace):
 
         For a program or a person that makes the file but must not have the key. The URL takes
         one file with PUT or POST, as the body itself or as a form with one file, within 15
-        minutes. An upload that fails before its end does not use up the URL. Revoking the key
-        that created the URL, or deleting the upload, ends it.
+        minutes. An interrupted upload does not use up the URL. The URL stops working when the
+        key that created it is revoked or the upload is deleted.
 
         Specific error codes: upload_limit_reached, storage_quota_reached.
         """
@@ -1418,8 +1416,8 @@ class UploadsMethods(Namespace):
     ) -> None:
         """Delete an upload.
 
-        Messages and drafts that have the file keep their copy. Deleting the upload of an unused
-        link ends the link.
+        Messages and drafts that have the file keep their copy. If the link of an upload is
+        unused, deleting the upload ends the link.
         """
         self._nothing("uploads.delete", path={"id": upload_id})
 
@@ -2179,9 +2177,9 @@ class ConnectionsMethods(Namespace):
     ) -> Listing[ConnectionStep]:
         """List the steps of sign-ins.
 
-        The steps of the last seven days, newest first, to see where the sign-in of an assistant
-        ended. Steps before a person has signed in belong to no account: every account sees them,
-        without the client.
+        The steps of the last seven days, newest first, which show where the sign-in of an
+        assistant ended. Steps before the sign-in with a key belong to no account: every account
+        sees them, without the client.
         """
         return self._list("connections.listSteps", query={"limit": limit, "offset": offset})
 
@@ -2193,7 +2191,7 @@ class ConnectionsMethods(Namespace):
     ) -> ConnectionClient:
         """Create an OAuth client.
 
-        Only for assistants that ask for a client id: the others register themselves or have a
+        Needed only for assistants that ask for a client id. Others register themselves or have a
         metadata document.
 
         Specific error codes: connection_client_limit_reached.

@@ -1,4 +1,4 @@
-"""Tools for agent frameworks: those of MCP, without an MCP client.
+"""The MCP tools for agent frameworks, without an MCP client.
 
 The service describes the tools and runs them, so they are always those of its version, and mail is
 fenced, held and sent once as over MCP. The converters get the class of the framework as an argument.
@@ -62,7 +62,7 @@ def mailroom_tools(
 ) -> List[MailroomTool]:
     """The tools of the service, read from it by one request.
 
-    With `inbox`, an id or an address, the tools reach only that inbox. `only` is the name of a set
+    With `inbox`, an id or an address, the tools can use only that inbox. `only` is the name of a set
     (`core`, `all`), or names of tools. `read_only` leaves out the tools that send, create or change
     anything. Raises MailroomError for a name that the service does not know.
     """
