@@ -88,7 +88,7 @@ export type ToolSetReading =
   | { readonly kind: 'tools'; readonly tools: readonly string[] | null }
   | { readonly kind: 'mistake'; readonly message: string }
 
-/** Reads `all`, `core` or names of tools; null stands for all tools. */
+/** Reads `all`, `core` or names of tools. A null result means all tools. */
 export function readToolSet(text: string): ToolSetReading {
   const wanted = text.split(',').map((name) => name.trim())
   const names = new Set(allTools.map(({ name }) => name))
@@ -128,14 +128,14 @@ export function offerOf(
 
 export type Outcome = {
   readonly content: readonly Part[]
-  /** The text and the values of a tool that has values. */
+  /** The structured content; null for a tool that declares no values. */
   readonly values: Values | null
   readonly isError: boolean
 }
 
 /**
- * Calls a tool. A failure is an answer that tells the model what to do; an aborted call rejects,
- * because its answer is never read.
+ * Calls a tool. A failure becomes an answer that says what the model can do; an aborted call
+ * rejects, because its answer is never read.
  */
 export async function callTool(
   tool: Tool,

@@ -86,7 +86,7 @@ export const contentShape = {
   is_automatic: z
     .boolean()
     .optional()
-    .describe('Set if nobody asked for this mail, so that programs do not answer it.'),
+    .describe('Set for unsolicited mail, so that programs do not answer it.'),
   files: fileNames,
   attachments: attachments.optional(),
   invite: invite.optional(),

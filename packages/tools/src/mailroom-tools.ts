@@ -1,6 +1,6 @@
-// The tools for a program of its own: the same table as for MCP, called in this process, and in the
-// form of agent frameworks. A framework's own functions are arguments, so this package depends on
-// no framework and no version of one.
+// The tools for programs: the same table as for MCP, called in this process, with converters for
+// agent frameworks. A framework's own functions are arguments, so this package depends on no
+// framework.
 
 import type { Mailroom } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -11,11 +11,11 @@ import { unrestricted } from './restriction.ts'
 import type { Part, Tool } from './tool.ts'
 
 export type MailroomToolsOptions = {
-  /** Id or address of the only inbox that the tools reach; default: every inbox of the account. */
+  /** Id or address of the only inbox that the tools can use; default: all inboxes. */
   inbox?: string
   /**
-   * `core`, the smallest set for everyday work, or names of tools, among which `core` stands for its
-   * tools; default: all but those of the sandbox.
+   * `core`, the smallest set for everyday work, or a list of names, which may contain `core`.
+   * Default: all tools but those of the sandbox.
    */
   only?: 'core' | 'all' | readonly string[]
   /** Leaves out the tools that send, create or change anything. */
@@ -32,8 +32,8 @@ export type MailroomTool = {
   /** Whether the tool changes nothing. */
   readonly isReading: boolean
   /**
-   * The result for the model. Errors of the service and wrong arguments are results too, which say
-   * what to do next. Rejects with the reason of the signal, and with unexpected errors.
+   * Returns the text for the model. Errors of the service and wrong arguments become texts that say
+   * what to do next. Rejects with the reason of an aborted signal, and with unexpected errors.
    */
   run(given: unknown, options?: { signal?: AbortSignal | undefined }): Promise<string>
 }

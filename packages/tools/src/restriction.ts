@@ -5,7 +5,7 @@ import type { ConnectionScope } from '@mailroom/contract/vocabulary.ts'
 export type Restriction = {
   /** Id or address of the only inbox of this connection, as the person wrote it. */
   readonly inbox: string | null
-  /** Ids of the only inboxes of this connection; null for all of the account, also future ones. */
+  /** Ids of the only inboxes of this connection; null for all of the account, even future ones. */
   readonly inboxIds: readonly string[] | null
   /** Omits the tools that need another scope; null for all scopes. */
   readonly scopes: readonly Scope[] | null

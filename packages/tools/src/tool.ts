@@ -21,8 +21,8 @@ export type Part =
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
 
 /**
- * Text; content parts that may be pictures; or text with values for programs. Values are the service's
- * own: text that strangers wrote is only in the text, within its fence.
+ * Text; content parts that may be pictures; or text with values for programs. Only the service makes
+ * values: what strangers wrote is in the text, within its fence.
  */
 export type Answer = string | readonly Part[] | { readonly text: string; readonly values: Values }
 export type Values = Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export type Tool = Annotations & {
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
-  /** The arguments as JSON Schema for a model, without the limits that only a mistake exceeds. */
+  /** The arguments as JSON Schema for a model, without limits that are hardly ever reached. */
   readonly inputSchema: JsonSchema
   /** The same without the arguments that few agents need. */
   readonly coreSchema: JsonSchema
@@ -187,16 +187,16 @@ export function moreOf(shown: number, offset: number, total: number): string {
   return shown > 0 && next < total ? `For more, call again with offset ${next}.` : ''
 }
 
-/** The largest page of the service, and so the farthest that merged lists reach. */
+/** The largest page of the service, and so the last entry of merged lists. */
 const MERGED_MAX = 100
-/** Maximum lists to merge: each is a request. */
+/** The most lists to merge, because each takes a request. */
 export const LISTS_MAX = 20
 
 export type Range = { readonly limit: number; readonly offset: number }
 type Page<Row> = { readonly data: readonly Row[]; readonly total: number }
 
 /**
- * A page of one list, or of several lists in the order `compare`, of which the beginnings are read.
+ * A page of one list, or of several lists merged in the order of `compare`.
  */
 export async function mergedPage<Row>(
   lists: readonly ((range: Range) => Promise<Page<Row>>)[],

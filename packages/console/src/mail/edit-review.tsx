@@ -65,7 +65,7 @@ export function EditDialog({
             hint={
               content.bodyHtml === ''
                 ? undefined
-                : 'If you change the text, its HTML version is made from it again if the message was written in Markdown, and otherwise removed.'
+                : 'If you change the text, the HTML version is removed, or made again if the message was written in Markdown.'
             }
             {...field('body', fields)}
           />

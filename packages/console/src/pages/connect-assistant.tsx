@@ -1,4 +1,4 @@
-// How each assistant connects: a link that opens it, or a line to copy.
+// How to connect each assistant: a link that opens it, or a line to copy.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'

@@ -24,7 +24,7 @@ export function ConnectionsPage() {
   return (
     <Page
       title="Connections"
-      intro="Assistants that a person connected to the mail of this account. A connection can read, draft, send or organise mail as it was granted; it can never approve held mail or change settings."
+      intro="Assistants that were connected to the mail of this account. Each can read, draft, send or organise mail, as far as it was granted. None can approve held mail or change settings."
     >
       <div class="panel">
         <PagedList
@@ -73,7 +73,7 @@ export function ConnectionsPage() {
   )
 }
 
-/** What of the world can reach the service under its public URL. */
+/** A notice if the public URL keeps assistants from signing in. */
 function Reach({ url: { protocol, hostname } }: { url: URL }) {
   const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (isLoopback) {

@@ -246,7 +246,7 @@ function SignatureDialog({
           value={signature}
           onValue={setSignature}
           error={fields.signature}
-          hint="Markdown, which is added below the text of every message from the inbox."
+          hint="Markdown that is added below the text of every message from the inbox."
           autofocus
         />
       )}

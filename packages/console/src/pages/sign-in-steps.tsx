@@ -1,4 +1,4 @@
-// The steps of sign-ins in the last week, to see where one ended.
+// The steps of sign-ins in the last week, which show where one ended.
 
 import type { Connection, ConnectionStep } from '@mailroom/sdk'
 import { client } from '#data/session.ts'
@@ -81,7 +81,7 @@ const order: readonly ConnectionStep['step'][] = [
   'call',
 ]
 
-/** Whether the sign-in ended there. `steps` are newest first, and those of no account name no client. */
+/** Whether no later step followed. Steps that belong to no account do not name the client. */
 function isLast(
   { step, clientId, connectionId }: ConnectionStep,
   newer: readonly ConnectionStep[],
@@ -104,7 +104,7 @@ const words: Record<ConnectionStep['step'], { done: string; missing: string | nu
   },
   registration: {
     done: 'Registered itself',
-    missing: 'Nothing followed: no person has finished the sign-in page.',
+    missing: 'Nothing followed: the sign-in page has not been finished.',
   },
   authorization: {
     done: 'A person decided',

@@ -1,6 +1,6 @@
 // Converts Markdown to the HTML part of a message: CommonMark with the tables, strikethrough, task
-// lists and autolinks of GFM, and with line breaks where the text has them. Every tag is written
-// here; markup in the Markdown is shown as text.
+// lists and autolinks of GFM, and with the line breaks of the text. All tags of the result are
+// written here; markup in the Markdown is shown as text.
 
 import { escapeHtml } from '@mailroom/mail/html/safe-html.ts'
 import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
@@ -196,7 +196,7 @@ class Writer {
     return this.#anchor(autolink === true ? href : decoded(href), content, inside)
   }
 
-  /** An image from elsewhere would tell its server who reads the mail, so it becomes a link. */
+  /** An image from elsewhere would show its server who reads the mail, so it becomes a link. */
   #image({ href, text }: Tokens.Image, inside: Inside): string {
     const contentId = /^cid:(.*)$/is.exec(decoded(href))?.[1] ?? ''
     if (!this.#contentIds.has(contentId)) {
