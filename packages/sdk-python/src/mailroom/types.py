@@ -1029,16 +1029,17 @@ class AttachmentToSend(TypedDict, total=False):
     """A file to attach: its content, an upload, or a file of a message."""
 
     filename: str
-    """Only the part after the last slash is used, without control characters, up to 200 characters.
-    With messageId, the file of the message. May be omitted with uploadId.
+    """The name that recipients see. Only the part after the last slash is used, without control
+    characters, up to 200 characters. With messageId, it names the file of the message. May be
+    omitted with uploadId.
     """
     contentType: str
-    """A media type, such as application/pdf. Required with data; otherwise it replaces that of the
-    file.
+    """A media type, such as application/pdf. Required with data; otherwise it replaces the type of
+    the file.
     """
     data: bytes | str
-    """The content in base64 with padding, without line breaks. An attachment has data, uploadId or
-    messageId.
+    """The content in base64 with padding, without line breaks. An attachment has exactly one of
+    data, uploadId and messageId.
     """
     uploadId: str
     """A file that was uploaded with POST /v1/uploads or through a link."""
@@ -1214,8 +1215,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     addresses in total.
     """
     format: Literal["auto", "text", "html", "markdown"]
-    """What body is; auto detects HTML. Markdown is sent as written, with an HTML version made from
-    it. bodyHtml is only for auto.
+    """The format of body; auto detects HTML. Markdown is sent as written, with an HTML version made
+    from it. bodyHtml requires auto.
     """
     subject: str
     """Required without threadId. A reply has the subject of its thread, prefixed with "Re:",
@@ -1386,7 +1387,7 @@ class Draft(Resource):
     body: str | None
     """The text, in the given format."""
     format: Literal["auto", "text", "html", "markdown"]
-    """What body is: see the same field of a send."""
+    """The format of body: see the same field of a send."""
     body_html: str | None
     """HTML version, if it differs from body."""
     thread_id: str | None
@@ -1477,7 +1478,7 @@ class Upload(Resource):
 
 
 class UploadLink(Resource):
-    """A URL to which somebody without a key can upload one file."""
+    """A URL to which one file can be uploaded without a key."""
 
     id: str
     """The id of the upload, once the file has arrived."""
@@ -3554,7 +3555,7 @@ class Webhook(Resource):
     next_attempt_at: str | None
     """While the webhook is failing and enabled: when the next retry is due; null if none is due."""
     header_names: List[str]
-    """The names of its own header fields. Their values are never shown."""
+    """The names of its additional header fields. Their values are never shown."""
     inbox_id: str | None
     """The inbox whose webhookUrl this is; null for any other webhook."""
     created_at: str
@@ -3754,7 +3755,7 @@ class Connection(Resource):
     client_id: str
     """The id of the OAuth client: for a client with a metadata document, its URL."""
     key_id: str
-    """The API key with which a person approved it. Revoking the key ends it."""
+    """The API key with which a person approved it. Revoking the key ends the connection."""
     inbox_ids: List[str] | None
     """The inboxes that it may use; null for all inboxes, including new ones."""
     scopes: List[Literal["mail:read", "mail:draft", "mail:send", "mail:organise"]]
@@ -3762,11 +3763,12 @@ class Connection(Resource):
     created_at: str
     """When a person approved it."""
     last_used_at: str | None
-    """When it last called the MCP endpoint, to the minute; null if never: the sign-in succeeded,
-    but the assistant has not called.
+    """When it last called the MCP endpoint, to the minute; null if it signed in but has never
+    called.
     """
     expires_at: str | None
-    """When it ends; null if it lasts until it is revoked."""
+    """When it ends; null if it lasts until it is revoked. An unused connection ends after 60 days.
+    """
 
 
 class ConnectionStep(Resource):
@@ -3792,7 +3794,7 @@ class ConnectionStep(Resource):
     connection_id: str | None
     """The connection, once a person has approved it."""
     user_agent: str | None
-    """The program that made the request, as it named itself; null for steps of a browser."""
+    """The program that made the request, as it named itself; null for steps in a browser."""
     occurred_at: str
     """When it happened."""
 

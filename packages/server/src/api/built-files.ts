@@ -1,4 +1,4 @@
-// Files that a build has made, as the service sends them: with ETag, compressed where the build made that, too.
+// Serves files that a build has made, with an ETag, and compressed if the build compressed them.
 
 import { hash } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// Serves the SDKs and the command line of this version at /clients/, for machines without a checkout.
+// Serves the clients of this version at /clients/, for machines without a checkout.
 
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import { type BuiltFile, type BuiltFiles, openBuiltFiles, sendFile } from './bui
 const SDK = 'mailroom-sdk.tgz'
 const TOOLS = 'mailroom-tools.tgz'
 const CLI = 'mailroom-cli.tgz'
-/** pip takes a wheel only under a name with its version. This name is for programs that do not know the version. */
+/** pip accepts wheels only under their full name. This name is for programs without the version. */
 const WHEEL = 'mailroom-python.whl'
 const LIST = '/clients'
 
@@ -39,7 +39,7 @@ export function addClients(app: FastifyInstance, publicUrl: () => string): void 
     handler: async (request, reply) => {
       const { name } = request.params as { name: string }
       const file = await findClient(files, name)
-      // Anyone may install them, whatever page they are on.
+      // Pages of any origin may load them: they are public.
       reply.header('cross-origin-resource-policy', 'cross-origin')
       return sendFile(request, reply, file)
     },

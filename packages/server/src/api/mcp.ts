@@ -58,7 +58,7 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
           })
         }
         const caller: McpCaller = {
-          // The API does not look at it: the call carries the connection itself.
+          // The API ignores this value: the call within the process carries the grant itself.
           apiKey: request.grant === null ? tokenOf(request) : 'connection',
           restriction: restrictionOf(request, readRestriction),
           isSandbox: options.ports.isSandbox(),
@@ -73,7 +73,7 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
   })
 }
 
-/** Answers with all scopes at once, so that a person has to consent only once. */
+/** Names all scopes at once, so that a person has to consent only once. */
 function requireScopes(
   missing: readonly ConnectionScope[],
   { granted, publicUrl }: { granted: readonly ConnectionScope[]; publicUrl: string },
@@ -82,7 +82,7 @@ function requireScopes(
   const scopes = connectionScopes.filter((one) => granted.includes(one) || missing.includes(one))
   throw problem('forbidden', `The connection was not granted ${missing.join(' and ')}.`, {
     headers: { 'www-authenticate': challenge(publicUrl, { error: 'insufficient_scope', scopes }) },
-    fix: 'Connect the assistant again, and grant more.',
+    fix: 'Connect the assistant again and grant these scopes.',
   })
 }
 
@@ -257,7 +257,7 @@ function injectFetch(app: FastifyInstance): InjectFetch {
   app.addHook('onRequest', async (request, { raw }) => {
     const within = calls.getStore()
     if (within === undefined) return
-    // No header could carry it: a stranger could send that as well.
+    // A header cannot carry the grant, because a stranger could send the same header.
     request.grant = within.grant
     const { signal } = within
     if (signal === null) return

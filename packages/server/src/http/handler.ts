@@ -25,7 +25,7 @@ export type AttachedFile = {
   readonly contentId: string | null
 }
 
-/** A file that the service has. Null fields are those of the file. */
+/** A file that the service stores. A null field leaves the value of the stored file. */
 export type FileReference = {
   readonly source: { readonly uploadId: string } | { readonly messageId: string }
   readonly filename: string | null

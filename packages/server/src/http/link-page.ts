@@ -32,8 +32,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Headers of a page whose forms lead to another site or program, which may have opened it in a
- * window. Its forms send their origin, which a page without a referrer does not.
+ * Headers of a page whose forms redirect to another site or program, which may have opened the page
+ * in a window. The policy `same-origin` makes browsers send the origin of its forms.
  */
 export function leadingHeaders(formTarget: string): typeof HEADERS {
   const { 'cross-origin-opener-policy': _, ...headers } = HEADERS

@@ -1,6 +1,6 @@
 import { editDistance } from '#config/nearest.ts'
 
-/** Names that other APIs of mail use, in lower case without separators, and ours. */
+/** Field names of other mail APIs, in lower case without separators, and ours. */
 const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     text: ['body'],
@@ -34,7 +34,7 @@ const FROM_FIX =
   'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From.'
 const TYPOS_MAX = 2
 
-/** What to do about an unknown field of an object with the fields `known`; null if nothing is similar. */
+/** The `fix` for an unknown field of an object with the fields `known`; null without a match. */
 export function fixUnknownField(name: string, known: readonly string[]): string | null {
   if (/^from(?:email|addr|address)?$/.test(plain(name)) && known.includes('bodyHtml'))
     return FROM_FIX

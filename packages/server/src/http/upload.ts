@@ -69,7 +69,7 @@ async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
       yield next.value
     }
   } finally {
-    // Its listener would keep the rest of the body from flowing. After a timeout, a call is pending.
+    // Its listener would pause the rest of the body. The call may be pending after a timeout.
     parts.return?.().catch(() => {})
   }
 }

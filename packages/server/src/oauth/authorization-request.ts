@@ -17,7 +17,7 @@ import {
 export type AuthorizationRequest = {
   readonly clientId: string
   readonly clientName: string
-  /** The account that alone may approve; null for any. */
+  /** The only account that may approve; null for any. */
   readonly ownerId: string | null
   readonly isLoopbackOnly: boolean
   readonly redirectUri: string
@@ -96,7 +96,7 @@ function redirectUriOf(given: string | undefined, { redirectUris }: Client): str
   if (isRegistered(uri, redirectUris)) return uri
   throw new OauthError(
     'invalid_request',
-    'The parameter redirect_uri is none of the redirect_uris of the client.',
+    'The parameter redirect_uri is not one of the redirect_uris of the client.',
   )
 }
 
@@ -111,7 +111,7 @@ function challengeOf(given: ReadonlyMap<string, string>): string {
   if (given.get('code_challenge_method') !== 'S256' || !CHALLENGE.test(challenge)) {
     throw new OauthError(
       'invalid_request',
-      'The code_challenge must be of the code_challenge_method S256.',
+      'A code_challenge with the code_challenge_method S256 is required.',
     )
   }
   return challenge
@@ -129,7 +129,8 @@ function scopesOf(
 }
 
 export function noKnownScope(): OauthError {
-  return new OauthError('invalid_scope', `No scope is one of ${connectionScopes.join(', ')}.`)
+  const known = connectionScopes.join(', ')
+  return new OauthError('invalid_scope', `The scope must contain at least one of ${known}.`)
 }
 
 /** Older clients send no resource. */
@@ -137,7 +138,7 @@ export function requireResource(given: ReadonlyMap<string, string>, publicUrl: s
   const resource = given.get('resource')
   const own = resourceOf(publicUrl)
   if (resource === undefined || resource === own || resource === `${own}/`) return
-  throw new OauthError('invalid_target', `The only resource here is ${own}.`)
+  throw new OauthError('invalid_target', `The parameter resource must be ${own}.`)
 }
 
 /** RFC 9207: the issuer is in every response. */
@@ -153,7 +154,7 @@ export function replyUrl(
 }
 
 const CONTEXT = 'authorization-request'
-/** A person reads the page and looks for the key. */
+/** Enough to read the page and find the API key. */
 const PAGE_MS = 15 * MINUTE_MS
 const SEALED_LENGTH_MAX = 16 * 1024
 

@@ -17,7 +17,7 @@ export type Client = {
   readonly id: string
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** The account that alone may connect it; null for any account. */
+  /** The only account that may connect it; null for any account. */
   readonly accountId: string | null
 }
 
@@ -78,7 +78,7 @@ export function openClients({
 }
 
 function unknownClient(): OauthError {
-  const text = 'The client is not registered here, or was removed because nobody connected it.'
+  const text = 'The client is not registered here, or was removed because it had no connection.'
   return new OauthError('invalid_client', text, 401)
 }
 
@@ -87,15 +87,15 @@ function wrongDocument(fault: string): OauthError {
 }
 
 const FAULTS = {
-  timeout: 'was not answered in time',
+  timeout: 'was not received in time',
   forbidden_address: 'is at an address that this service does not connect to',
-  dns_failed: 'has a host that DNS does not know',
+  dns_failed: 'is at a host name that DNS does not resolve',
   connection_failed: 'is at a host that cannot be reached',
   tls_failed: 'is at a host whose TLS connection failed',
-  status: 'was not answered with the status 200',
+  status: 'was not sent with the status 200',
   redirect: 'redirects, which is not permitted',
   too_large: `is larger than ${DOCUMENT_BYTES_MAX / 1024} KB`,
-  protocol_error: 'was not answered with valid HTTP',
+  protocol_error: 'was not sent as valid HTTP',
   cut: 'could not be read, because the service is shutting down',
 } as const
 
@@ -111,12 +111,13 @@ function readDocument(clientId: string, content: Uint8Array): Client {
   const read = readStrictJson(content)
   if (read.kind === 'fault') throw wrongDocument('is not valid JSON')
   const fields = Object(read.value) as Record<string, unknown>
-  if (fields.client_id !== clientId) throw wrongDocument('has another client_id than its URL')
+  if (fields.client_id !== clientId)
+    throw wrongDocument('has another client_id than its URL')
   if (!['none', undefined].includes(fields.token_endpoint_auth_method as string)) {
     throw wrongDocument('requires a token_endpoint_auth_method other than none')
   }
   const { redirectUris, fault } = readRedirectUris(fields.redirect_uris)
-  if (fault !== null) throw wrongDocument(`has redirect_uris of which ${fault}`)
+  if (fault !== null) throw wrongDocument(`has invalid redirect_uris: ${fault}`)
   const name = readClientName(fields.client_name) ?? new URL(clientId).hostname
   return { id: clientId, name, redirectUris, accountId: null }
 }
@@ -129,7 +130,7 @@ export function readRedirectUris(
   if (!Array.isArray(given) || given.length === 0) return wrong('there must be at least one')
   if (given.length > REDIRECT_URIS_MAX) return wrong(`there must be at most ${REDIRECT_URIS_MAX}`)
   for (const [index, uri] of given.entries()) {
-    const fault = typeof uri === 'string' ? redirectUriFault(uri) : 'is not a text'
+    const fault = typeof uri === 'string' ? redirectUriFault(uri) : 'is not a string'
     if (fault !== null) return wrong(`number ${index + 1} ${fault}`)
   }
   return { redirectUris: given, fault: null }

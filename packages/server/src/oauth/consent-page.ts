@@ -56,7 +56,7 @@ export function consentPage({
   )
   const more =
     total > inboxes.length
-      ? `<label for="more">The account has ${total} inboxes. Addresses of others, one on each line:</label>
+      ? `<label for="more">The account has ${total} inboxes. Addresses of others, one per line:</label>
 <textarea id="more" name="addresses" rows="3" maxlength="8000"></textarea>`
       : ''
   const verbs = request.scopes.map(
@@ -80,7 +80,7 @@ ${noticeOf(notice)}
 <fieldset><legend>Inboxes</legend>
 ${boxes.join('\n')}
 ${more}
-<label><input type="checkbox" name="all" value="yes"> All inboxes of the account, also future ones</label>
+<label><input type="checkbox" name="all" value="yes"> All inboxes of the account, including future ones</label>
 </fieldset>
 <fieldset><legend>It may</legend>
 ${verbs.join('\n')}
@@ -88,7 +88,7 @@ ${verbs.join('\n')}
 <fieldset><legend>For how long</legend>
 ${ends.join('\n')}
 </fieldset>
-<p class="small">It can never approve held mail, nor change the policy, keys, domains or webhooks. The connection ends when it is revoked or the API key is.</p>
+<p class="small">It can never approve held mail or change the policy, keys, domains or webhooks. The connection ends when it or the API key is revoked.</p>
 <p class="forms"><button name="decision" value="allow">Connect</button>
 <button name="decision" value="deny">Cancel</button></p>
 </form>`,
@@ -98,9 +98,10 @@ ${ends.join('\n')}
 
 const VERBS: Record<ConnectionScope, string> = {
   'mail:read': 'read mail: list, search and open messages and files',
-  'mail:draft': 'write drafts, which it does not send',
+  'mail:draft': 'write drafts, without sending them',
   'mail:send': 'send mail, within the policy of the account',
-  'mail:organise': 'organise mail: mark, label, claim and delete it',
+  'mail:organise':
+    'organise mail: mark, label, claim and delete it; with all inboxes, also create inboxes',
 }
 
 function intro({
@@ -111,11 +112,11 @@ function intro({
 }: AuthorizationRequest): string {
   const named = clientId.startsWith('https:')
     ? `It is described by <b>${shown(clientId)}</b>.`
-    : 'Nobody has verified this name.'
+    : 'This name has not been verified.'
   const warning = isLoopbackOnly
-    ? '<p class="notice">The answer goes to a program on this computer, which any program here may pretend to be. Continue only if you have just started the sign-in yourself.</p>'
+    ? '<p class="notice">Access is given to a program on this computer, and any other program here could pretend to be it. Continue only if you have just started the sign-in yourself.</p>'
     : ''
-  return `<p>A program that calls itself <b>${shown(clientName)}</b> asks to use your mail. ${named} You return to <b>${shown(placeOf(redirectUri))}</b>.</p>
+  return `<p>A program that calls itself <b>${shown(clientName)}</b> asks to use your mail. ${named} Afterwards you return to <b>${shown(placeOf(redirectUri))}</b>.</p>
 ${warning}`
 }
 
@@ -128,8 +129,8 @@ function placeOf(redirectUri: string): string {
 }
 
 /**
- * Sources of `form-action`, which browsers also apply to the redirects after a form. A program often
- * redirects again, to a page of its maker.
+ * Sources for `form-action`, which browsers also apply to redirects after a form. Programs often
+ * redirect again, to an https page of their maker.
  */
 function formTarget({ redirectUri }: ReplyTo): string {
   const url = new URL(redirectUri)
@@ -158,7 +159,7 @@ export function refusedRequestPage(
   return linkPage(
     'The assistant cannot be connected',
     `<p>${shown(description)}</p>
-<p>Nothing was changed. Start the sign-in again in the assistant; if this page appears again, its maker has to mend it.</p>
+<p>Nothing was changed. Start the sign-in again in the assistant; if this page appears again, report it to the maker of the assistant.</p>
 ${back}`,
     { status, ...(reply !== null && { headers: leadingHeaders(formTarget(reply.to)) }) },
   )

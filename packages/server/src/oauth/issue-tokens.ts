@@ -66,7 +66,7 @@ async function answerGrant(deps: TokenDeps, form: URLSearchParams) {
   const given = readParameters(form)
   const grantType = requireParameter(given, 'grant_type')
   const clientId = requireParameter(given, 'client_id')
-  // A registered client that was removed must learn it, to register again.
+  // A client whose registration was removed gets invalid_client, so that it registers again.
   if (!isDocumentUrl(clientId)) await deps.findClient(clientId)
   requireResource(given, deps.publicUrl())
   const nowMs = deps.clock.now()
@@ -153,7 +153,7 @@ function requireIssued(issued: Issued): Extract<Issued, { outcome: 'issued' }> {
         issued.connection,
       )
     case 'scope_exceeded':
-      throw new OauthError('invalid_scope', 'The scope contains more than was granted.')
+      throw new OauthError('invalid_scope', 'The scope exceeds what was granted.')
   }
 }
 
@@ -206,7 +206,8 @@ export async function registerClient(
 function readRegistration(metadata: unknown): { name: string; redirectUris: string[] } {
   const fields = Object(metadata) as Record<string, unknown>
   const { redirectUris, fault } = readRedirectUris(fields.redirect_uris)
-  if (fault !== null) throw new OauthError('invalid_redirect_uri', `Of redirect_uris, ${fault}.`)
+  if (fault !== null)
+    throw new OauthError('invalid_redirect_uri', `The redirect_uris are invalid: ${fault}.`)
   const { grant_types: grants, response_types: responses } = fields
   const lacks = (list: unknown, word: string) => list !== undefined && !asList(list).includes(word)
   if (lacks(grants, 'authorization_code') || lacks(responses, 'code')) {

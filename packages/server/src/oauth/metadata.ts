@@ -1,4 +1,4 @@
-// What clients discover: the protected resource (RFC 9728) and its authorization server (RFC 8414).
+// Metadata for clients: the protected resource (RFC 9728) and its authorization server (RFC 8414).
 
 import { connectionScopes } from '@mailroom/contract/vocabulary.ts'
 import { resourceOf } from './model.ts'

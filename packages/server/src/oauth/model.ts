@@ -1,4 +1,4 @@
-// The words and limits of OAuth here: tokens, scopes, redirect URIs and refusals.
+// Rules of OAuth that several endpoints need: tokens, scopes, redirect URIs and errors.
 
 import { hash } from 'node:crypto'
 import { REDIRECT_URI_LENGTH_MAX } from '@mailroom/contract/connections.ts'
@@ -27,7 +27,7 @@ export function hashSecret(secret: string): Uint8Array {
   return hash('sha256', secret, 'buffer')
 }
 
-/** OAuth exists only where a token cannot be read on the way: on https and loopback. */
+/** OAuth is available only on https and loopback, where a token cannot be read in transit. */
 export function offersOauth(publicUrl: string): boolean {
   const url = new URL(publicUrl)
   return url.protocol === 'https:' || isLoopback(url)

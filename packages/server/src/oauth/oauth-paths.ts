@@ -1,4 +1,4 @@
-// The endpoints of OAuth. They are outside the contract, because their words are those of RFCs.
+// The endpoints of OAuth. They are outside the contract, because RFCs define their fields.
 
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -128,7 +128,7 @@ function addProtocol(
   })
 }
 
-/** Clients have no secrets, so one that authenticates itself is confused with another server's. */
+/** Clients have no secrets, so one that sends one mistakes this server for another. */
 function refuseClientSecret({ headers }: FastifyRequest): void {
   if (headers.authorization === undefined) return
   throw new OauthError(

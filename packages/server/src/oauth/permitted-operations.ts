@@ -1,5 +1,5 @@
-// What each scope may call, and in which inboxes. An operation that is not listed is closed to
-// connections, as are approvals, the policy, keys, domains and webhooks.
+// The operations that each scope permits, and the inboxes that a request names. Operations that are
+// not listed, such as approvals, the policy, keys, domains and webhooks, are closed to connections.
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import type { ConnectionScope } from '@mailroom/contract/vocabulary.ts'
@@ -10,7 +10,7 @@ const DRAFT = ['mail:draft'] as const
 const SEND = ['mail:send'] as const
 const ORGANISE = ['mail:organise'] as const
 const WRITE = [...DRAFT, ...SEND] as const
-/** Whatever a tool does with mail, it first finds the mail. */
+/** Every tool must first find the mail that it works with. */
 const ANY = [...READ, ...WRITE, ...ORGANISE] as const
 
 /** One of the scopes suffices. */
@@ -138,7 +138,7 @@ function namesInPath(template: string, path: Readonly<Record<string, string>>): 
   })
 }
 
-/** Also within lists and objects, such as files that are attached by reference. */
+/** Includes nested lists and objects, such as files that are attached by reference. */
 function namesIn(value: unknown): Name[] {
   if (Array.isArray(value)) return value.flatMap(namesIn)
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return []

@@ -9,7 +9,7 @@ import type { Store } from '#store/store.ts'
 import { insertStep } from './store/connection-steps.ts'
 import type { Connection } from './store/connections.ts'
 
-/** Steps of no account, which anyone can cause. */
+/** Limits for steps that belong to no account, which anyone can cause. */
 const ANONYMOUS_PER_ADDRESS_MAX = 20
 const ANONYMOUS_MAX = 200
 const USER_AGENT_LENGTH_MAX = 120
@@ -26,7 +26,7 @@ type Step = {
   readonly accountId?: string
 }
 
-/** Never fails: a sign-in matters more than its record. */
+/** Never fails, because a sign-in must not fail for want of its record. */
 export type RecordStep = (step: Step) => Promise<void>
 
 export function openStepRecord(deps: Store & { budgets: Budgets }): RecordStep {

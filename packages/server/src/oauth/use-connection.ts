@@ -1,5 +1,5 @@
-// The use of a connection: its access token at the MCP endpoint, and what its calls of the API may
-// reach. The API checks this itself, whatever the tools offer.
+// Authenticates access tokens at the MCP endpoint, and checks each API call that a tool makes for
+// scopes and inboxes, whatever the tools offer.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { Cache } from '#platform/cache.ts'
@@ -29,7 +29,7 @@ type Named = {
 }
 
 export type Connections = {
-  /** Null if the token is no access token, or has expired or was revoked. */
+  /** Null if the token is not an access token, has expired or was revoked. */
   authenticate(token: string, from: From): Promise<Grant | null>
 }
 
@@ -79,7 +79,7 @@ function grantOf(
     requireScope(operationId) {
       if (operationId !== undefined && isPermitted(operationId, scopes)) return
       throw problem('forbidden', 'The connection was not granted this operation.', {
-        fix: 'A person can connect the assistant again and grant more, or use an API key.',
+        fix: 'Connect the assistant again and grant more, or use an API key.',
       })
     },
     async requireReach(operationId, named) {

@@ -24,10 +24,10 @@ alter table reviews add column finding_hashes text;
 -- The approver whose webhookUrl it is. Keys of the account can neither see nor change it.
 alter table webhooks add column approver_id :key;
 
--- JSON: the header fields of a webhook's own, [{ name, sealed }], with sealed values.
+-- JSON: additional header fields of a webhook, [{ name, sealed }], with sealed values.
 alter table webhooks add column headers text not null default '[]';
 
--- Markdown that follows what the inbox sends; null for none.
+-- Markdown that is added to messages from the inbox; null for none.
 alter table inboxes add column signature text;
 
 -- Connecting assistants by OAuth

@@ -1,5 +1,5 @@
 // Loads the files that a request attaches by reference. The message or draft gets its own copy, so
-// neither the end of an upload nor the deletion of a message changes it.
+// it does not change when the upload expires or the other message is deleted.
 
 import { FILES_BYTES_MAX } from '@mailroom/contract/sending.ts'
 import type { AttachedFile, FileReference, GivenFile } from '#http/handler.ts'
@@ -20,7 +20,7 @@ type Asked = {
   files: readonly GivenFile[]
   /** Must be called before files are loaded, because they stay in memory until they are sent. */
   takeSlot(): Promise<void>
-  /** The path of a file outside a list. */
+  /** The path of the file in errors, if it is not in the list `attachments`. */
   within?: string
 }
 
@@ -31,7 +31,7 @@ type Found =
   | { kind: 'missing'; name: string; message: string }
 
 /**
- * Throws `bad_request` that names each upload or file that the account does not have, and
+ * Throws `bad_request`, which names each upload or file that the account does not have, or
  * `payload_too_large`.
  */
 export async function readGivenFiles(
@@ -62,7 +62,7 @@ export async function readGivenFiles(
 }
 
 const UPLOAD_MISSING =
-  'is not an upload of the account that has its file: it has expired, was deleted, or its link is unused'
+  'is not an upload of the account, has expired, was deleted, or its file has not arrived yet'
 const MESSAGE_MISSING = 'is not a message of the account'
 
 async function findFile(

@@ -1,4 +1,4 @@
-// Receives the file of an upload. It exists for clients once all of it is stored.
+// Receives the file of an upload, which clients can see only once the entire file is stored.
 
 import { createHash } from 'node:crypto'
 import { mediaTypeOf } from '@mailroom/contract/media-types.ts'
@@ -91,7 +91,7 @@ export function filenameMissing() {
   return wrongQuery('filename', 'is required, because the request does not name the file')
 }
 
-/** Types that clients send for any file: curl with --data-binary, and as the default. */
+/** Types that say nothing about a file: the usual default, and that of curl --data-binary. */
 const UNSPECIFIC = new Set(['application/octet-stream', 'application/x-www-form-urlencoded'])
 // A type and subtype of tokens (RFC 9110 §8.3.1).
 const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}$/

@@ -200,7 +200,7 @@ async function attempt(
   return hideEchoes(outcomeOf(shown, await deps.postWebhook(posted)), Object.values(own))
 }
 
-/** In place of the value of a webhook's own header field. */
+/** Shown in place of the value of an additional header field. */
 const HIDDEN = '***'
 
 /** Some receivers answer with the request, whose values must not be stored. */
@@ -214,7 +214,7 @@ function hideEchoes(outcome: WebhookOutcome, values: readonly string[]): Webhook
 
 type Request = {
   url: string
-  /** The webhook's own header fields. */
+  /** The additional header fields of the webhook. */
   own: Record<string, string>
   headers: Record<string, string>
   body: string

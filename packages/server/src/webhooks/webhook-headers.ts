@@ -1,4 +1,4 @@
-// Header fields that a webhook adds to its requests. Their values are sealed at rest.
+// Additional header fields of webhook requests. Their values are stored encrypted.
 
 import { wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
@@ -17,8 +17,9 @@ export function sealHeaders(
   const names = new Set<string>()
   return Object.entries(headers).map(([name, value]) => {
     const key = name.toLowerCase()
-    if (RESERVED.test(key)) throw wrongField(`headers.${name}`, 'is a field that the service sets')
-    if (names.has(key)) throw wrongField(`headers.${name}`, 'occurs twice: names ignore case')
+    if (RESERVED.test(key)) throw wrongField(`headers.${name}`, 'is reserved for the service')
+    if (names.has(key))
+      throw wrongField(`headers.${name}`, 'occurs twice: the case of names is ignored')
     names.add(key)
     const sealed = sealer.seal(Buffer.from(value), contextOf(webhookId, key))
     return { name, sealed: Buffer.from(sealed).toString('base64') }
@@ -34,7 +35,7 @@ export function openHeaders(
     headers.map(({ name, sealed }) => {
       const key = name.toLowerCase()
       const value = sealer.open(Buffer.from(sealed, 'base64'), contextOf(id, key))
-      if (value === null) throw new Error(`the headers of ${id} are not those that were kept.`)
+      if (value === null) throw new Error(`The headers of ${id} were sealed with another key.`)
       return [key, Buffer.from(value).toString()]
     }),
   )

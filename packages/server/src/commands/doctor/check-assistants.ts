@@ -1,4 +1,5 @@
-// What an assistant meets that connects by OAuth: the public URL, the discovery documents and the challenge.
+// Checks what an assistant needs to connect by OAuth: the public URL, the discovery documents and
+// the challenge.
 
 import type { Settings } from '#config/settings.ts'
 import { challenge, offersOauth } from '#oauth/oauth.ts'
@@ -10,7 +11,7 @@ const AIM: Aim = {
 }
 const USER_AGENT = 'mailroom-doctor'
 const PROXY_FIX =
-  'A proxy in front of the service must pass on every path of the public URL, with /.well-known/ and the header WWW-Authenticate.'
+  'A proxy in front of the service must pass on every path of the public URL, including /.well-known/, and the header WWW-Authenticate.'
 
 export async function checkAssistants(settings: Settings, signal: AbortSignal): Promise<Finding> {
   const { publicUrl } = settings
@@ -26,7 +27,7 @@ export async function checkAssistants(settings: Settings, signal: AbortSignal): 
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     const found = `${publicUrl} does not answer: ${cause instanceof Error ? cause.message : cause}`
-    const fix = `Start the service. If it runs, try curl ${publicUrl}/health on another machine: some networks do not lead back to their own address.`
+    const fix = `Start the service. If it runs, try curl ${publicUrl}/health on another machine: from within some networks, their own public address cannot be reached.`
     return unknown(AIM, found, fix)
   }
 }

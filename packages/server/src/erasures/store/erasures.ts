@@ -225,7 +225,7 @@ export const noteErased = transaction({
   },
 })
 
-/** Ends exports, imports and uploads. Their files may contain the address, so they expire. */
+/** Ends exports, imports and uploads, because their files may contain the address. */
 export const eraseFiles = transaction({
   name: 'eraseFiles',
   accountOf: () => null,

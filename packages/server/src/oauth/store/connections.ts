@@ -24,7 +24,7 @@ export type NewConnection = {
   codeExpiresAtMs: number
 }
 
-/** Keeps the client, and gives the steps of its sign-in to the account. */
+/** Keeps the client from expiring, and assigns the steps of its sign-in to the account. */
 export const insertConnection = transaction({
   name: 'createConnection',
   accountOf: ({ connection }) => connection.accountId,

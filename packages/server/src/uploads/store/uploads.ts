@@ -122,7 +122,7 @@ export const addUploadChunk = transaction({
       .where('id', '=', uploadId)
       .where('account_id', '=', accountId)
       .where('status', '=', 'receiving')
-      // The first chunks of an expired upload may be removed already.
+      // The first chunks of an expired upload may already be removed.
       .where('expires_at', '>', nowMs)
       .returning('id')
       .executeTakeFirst()
