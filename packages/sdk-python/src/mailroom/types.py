@@ -882,6 +882,12 @@ class Claim(RenewedClaim):
     """The secret of the claim, for the header Lease-Token of requests that change the thread or
     send in it. It is shown only in this response.
     """
+    message: Message | None
+    """The newest received message of the thread, its bodies cut as in lists (isTruncated); null if
+    the thread has none.
+    """
+
+    _nested = {"message": Message}
 
 
 class ClaimedThread(Claim):
@@ -890,7 +896,7 @@ class ClaimedThread(Claim):
     thread: Thread
     """A conversation in an inbox."""
 
-    _nested = {"thread": Thread}
+    _nested = {"message": Message, "thread": Thread}
 
 
 class InboxesClaimThreadsAnswer(Resource):

@@ -111,8 +111,7 @@ function readDocument(clientId: string, content: Uint8Array): Client {
   const read = readStrictJson(content)
   if (read.kind === 'fault') throw wrongDocument('is not valid JSON')
   const fields = Object(read.value) as Record<string, unknown>
-  if (fields.client_id !== clientId)
-    throw wrongDocument('has another client_id than its URL')
+  if (fields.client_id !== clientId) throw wrongDocument('has another client_id than its URL')
   if (!['none', undefined].includes(fields.token_endpoint_auth_method as string)) {
     throw wrongDocument('requires a token_endpoint_auth_method other than none')
   }

@@ -17,7 +17,14 @@ before(async () => {
 after(() => server.close(0))
 
 const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
-const complete = { includeQuote: true, isAutomatic: false, unsubscribe: false, attachments: [] }
+const complete = {
+  format: 'auto',
+  includeQuote: true,
+  includeSignature: true,
+  isAutomatic: false,
+  unsubscribe: false,
+  attachments: [],
+}
 
 let keys = 0
 function send(body: object, path = '/v1/inboxes/inb_1/send') {

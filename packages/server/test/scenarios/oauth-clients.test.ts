@@ -29,6 +29,7 @@ import {
   requestIn,
   tokensOf,
 } from '#test/scenarios/oauth-client.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import {
   onBothEngines,
   onEachEngine,
@@ -236,7 +237,8 @@ onEachEngine('clients of OAuth', (engine) => {
       world.clock.advance(after)
       while (!(await db.write(purgeConnections, { nowMs: world.clock.now() })));
     }
-    assert.deepEqual(await count(), [0, 0, 0, 0])
+    // The service purges too when its clock advances, and may not have committed yet.
+    await until(async () => (await count()).every((rows) => rows === 0))
   })
 })
 
