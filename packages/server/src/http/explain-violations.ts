@@ -36,7 +36,7 @@ export function explainViolations(found: readonly Violation[], part: Part): AppE
 
 function fixOf(violations: readonly Violation[], path: string, part: Part): string {
   const renamed = violations.slice(0, ERROR_DETAILS_MAX).flatMap((one) => fixOfUnknown(one) ?? [])
-  if (renamed.length > 0) return renamed.join(' ')
+  if (renamed.length > 0) return [...renamed, ...fixesOfMissing(violations, renamed)].join(' ')
   const subject = nameOf(path, part).replace('The', 'the')
   const [only] = violations
   if (violations.length > 1) return 'Correct the errors in details, and send the request again.'
@@ -45,10 +45,19 @@ function fixOf(violations: readonly Violation[], path: string, part: Part): stri
   return `Correct ${subject}, and send the request again.`
 }
 
-function fixOfUnknown({ keyword, params, parentSchema }: Violation): string | null {
+function fixesOfMissing(violations: readonly Violation[], renamed: readonly string[]): string[] {
+  return violations
+    .filter(({ keyword }) => keyword === 'required')
+    .map(({ params }) => String(params.missingProperty))
+    .filter((name) => !renamed.some((fix) => fix.startsWith(`Use "${name}" `)))
+    .map((name) => `Add the field "${name}".`)
+}
+
+function fixOfUnknown({ keyword, params, parentSchema, data }: Violation): string | null {
   if (keyword !== 'additionalProperties') return null
   const { properties = {} } = Object(parentSchema) as { properties?: object }
-  return fixUnknownField(String(params.additionalProperty), Object.keys(properties))
+  const object = { known: Object.keys(properties), given: Object(data) }
+  return fixUnknownField(String(params.additionalProperty), object)
 }
 
 function nameOf(path: string, part: Part): string {

@@ -34,12 +34,18 @@ const FROM_FIX =
   'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From.'
 const TYPOS_MAX = 2
 
-/** The `fix` for an unknown field of an object with the fields `known`; null without a match. */
-export function fixUnknownField(name: string, known: readonly string[]): string | null {
-  if (/^from(?:email|addr|address)?$/.test(plain(name)) && known.includes('bodyHtml'))
+/** The `fix` for an unknown field of `given`, an object with the fields `known`; null without a match. */
+export function fixUnknownField(
+  name: string,
+  { known, given }: { known: readonly string[]; given: object },
+): string | null {
+  if (/^from(?:email|addr|address)?$/.test(plain(name)) && known.includes('bodyHtml')) {
     return FROM_FIX
+  }
   const field = nearestField(name, known)
-  return field === null ? null : `Use "${field}" instead of "${name}".`
+  return field === null || Object.hasOwn(given, field)
+    ? null
+    : `Use "${field}" instead of "${name}".`
 }
 
 function nearestField(name: string, known: readonly string[]): string | null {

@@ -189,10 +189,14 @@ test('a field of another API, or with a typo, is answered with the name of ours'
     await fixOf(send, { ...migrated, reply_to: 'c@x.example' }),
     'Remove "from": mail is sent from the inbox in the path, and displayName of the inbox is the name in From. Use "body" instead of "text". Use "bodyHtml" instead of "html". Use "replyTo" instead of "reply_to".',
   )
-  const message = { to: 'b@x.example', subject: 's', body: 't' }
+  assert.equal(
+    await fixOf(send, { to: 'b@x.example', subject: 's', html: 'h' }),
+    'Use "bodyHtml" instead of "html". Add the field "body".',
+  )
+  const message = { to: 'b@x.example', body: 't' }
   assert.equal(await fixOf(send, { ...message, subjct: 's' }), 'Use "subject" instead of "subjct".')
   assert.equal(
-    await fixOf(send, { ...message, colour: 'red' }),
+    await fixOf(send, { ...message, subject: 's', colour: 'red' }),
     'Remove the field "colour", or correct its name.',
   )
   assert.equal(

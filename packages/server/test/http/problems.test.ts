@@ -365,5 +365,7 @@ test('the fix of a bad_request names what to add, remove or correct', async () =
   assert.equal(wrong.fix, 'Correct the field "domain", and send the request again.')
   const several = await fixOf('/v1/domains', { domian: 'a.example' })
   assert.match(String(several.message), / \(and 1 more error\)\.$/)
-  assert.equal(several.fix, 'Correct the errors in details, and send the request again.')
+  assert.equal(several.fix, 'Use "domain" instead of "domian".')
+  const both = await fixOf('/v1/domains', { domain: 3, colour: 1 })
+  assert.equal(both.fix, 'Correct the errors in details, and send the request again.')
 })

@@ -49,6 +49,7 @@ const bodies: Record<string, string> = {
   'reviews.approveMany': '{"items":[{"id":"a","digest":"b"}]}',
   'domains.create': '{"domain":"a.example"}',
   'domains.update': '{"podId":null}',
+  'uploads.createLink': '{"filename":"a"}',
   'webhooks.create': '{"url":"https://a.example/"}',
   'session.create': '{"apiKey":"a"}',
   'pairing.poll': '{"requestId":"a"}',

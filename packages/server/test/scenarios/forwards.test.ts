@@ -284,7 +284,7 @@ onEachEngine('a forwarded message', (engine) => {
     const { client } = world
     await assert.rejects(client.messages.forward(message.id, { to: ANN }), {
       code: 'payload_too_large',
-      message: 'The message has 101 files; at most 100 can be forwarded.',
+      message: 'The message would have 101 files; at most 100 are allowed.',
       fix: /includeAttachments/,
     })
     const without = { to: ANN, includeAttachments: false }

@@ -255,8 +255,10 @@ suite('figures of a service without delivery', () => {
 
 const TASKS = [
   'blob sweep',
+  'connection purge',
   'daily figures',
   'expired files',
+  'expired uploads',
   'expiry',
   'hourly figures',
   'key rotation',

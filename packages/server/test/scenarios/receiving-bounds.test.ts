@@ -301,6 +301,10 @@ onEachEngine('the quota of an account', (engine) => {
       'exports.create': await refusal(client.exports.create({ inboxId: inbox.id, format: 'mbox' })),
       'imports.create': await refusal(client.imports.create(inbox.id, mbox)),
       'sandbox.receive': await refusal(client.sandbox.receive(injected)),
+      'uploads.create': await refusal(
+        client.uploads.create(new Uint8Array(1), { filename: 'a.txt' }),
+      ),
+      'uploads.createLink': await refusal(client.uploads.createLink({ filename: 'a.txt' })),
     }
     assert.deepEqual(outcomes, {
       'inboxes.send': '429 rate_limit_exceeded',
@@ -310,6 +314,8 @@ onEachEngine('the quota of an account', (engine) => {
       'exports.create': '422 storage_quota_reached',
       'imports.create': '422 storage_quota_reached',
       'sandbox.receive': '422 storage_quota_reached',
+      'uploads.create': '422 storage_quota_reached',
+      'uploads.createLink': '422 storage_quota_reached',
     })
     const storing = operationIds.filter((id) => {
       const { body, upload } = operationOf(id) as Operation
@@ -361,8 +367,11 @@ onEachEngine('the quota of an account', (engine) => {
 /** They store a message as a send does, which waits or leaves at once. */
 const AS_A_SEND: readonly OperationId[] = ['inboxes.sendBatch', 'messages.forward', 'messages.rsvp']
 
-/** They store rows of bounded size and number, or none. */
+/** They store rows of bounded size and number, files of links that were created before, or nothing. */
 const SMALL: readonly OperationId[] = [
+  'connections.createClient',
+  'uploads.fill',
+  'uploads.fillByPost',
   'pods.create',
   'pods.update',
   'inboxes.create',

@@ -63,6 +63,7 @@ onEachEngine('received mail', (engine) => {
       status: 'received',
       failureReason: null,
       rfcMessageId: '<m1@sender.example>',
+      inReplyTo: '<m0@sender.example>',
       references: ['<a@sender.example>', '<m0@sender.example>'],
       automatic: false,
       automaticReason: null,

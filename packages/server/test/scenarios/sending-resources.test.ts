@@ -59,6 +59,7 @@ onEachEngine('a sent message', (engine) => {
         cc: ['ann@friend.example'],
         bcc: [],
         replyTo: null,
+        inReplyTo: null,
         references: [],
         subject: PLAIN.subject,
         bodyText: PLAIN.body,

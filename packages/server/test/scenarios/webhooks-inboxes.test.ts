@@ -32,6 +32,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     const plain = await client.inboxes.create({ webhookUrl: null })
     assert.deepEqual(Object.keys(plain).sort(), [
       'address',
+      'clientId',
       'createdAt',
       'displayName',
       'effectiveRetentionDays',
@@ -41,6 +42,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
       'metadata',
       'podId',
       'retentionDays',
+      'signature',
       'undoSeconds',
       'unreadThreads',
       'webhookUrl',
