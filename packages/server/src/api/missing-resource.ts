@@ -87,7 +87,10 @@ function namedIn(path: string, ids: Readonly<Record<string, string>>): Named[] {
     : []
 }
 
-function fixOf({ kind: { prefix, list }, id }: Named): string {
+function fixOf({ kind: { name, prefix, list }, id }: Named): string {
+  if (name === 'inbox' && id.includes('@')) {
+    return 'Such ids begin with inb_. GET /v1/inboxes/by-address/{address} returns the inbox of an address.'
+  }
   const form =
     prefix === undefined || id.startsWith(prefix) ? '' : `Such ids begin with ${prefix}. `
   return list === undefined

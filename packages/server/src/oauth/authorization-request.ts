@@ -156,7 +156,7 @@ export function replyUrl(
 const CONTEXT = 'authorization-request'
 /** Enough to read the page and find the API key. */
 const PAGE_MS = 15 * MINUTE_MS
-const SEALED_LENGTH_MAX = 16 * 1024
+const SEALED_LENGTH_MAX = 48 * 1024
 
 /** `signedIn` is null until a person has signed in. */
 export type PendingRequest = {

@@ -118,7 +118,10 @@ export class Identifier {
       return { kind: 'operator' }
     }
     const identity = await this.#options.authenticate(token)
-    if (!identity) throw await this.#refuse(presented, UNKNOWN_TOKEN)
+    if (!identity) {
+      const isOfConnection = token.startsWith(CONNECTION_TOKEN_PREFIX)
+      throw await this.#refuse(presented, isOfConnection ? UNKNOWN_ACCESS : UNKNOWN_TOKEN)
+    }
     return admitted(auth, identity, null)
   }
 
@@ -200,6 +203,10 @@ export function approverDeleted(): AppError {
 }
 
 const UNKNOWN_TOKEN = 'The API key is unknown or revoked.'
+const CONNECTION_TOKEN_PREFIX = 'mro_'
+/** The same at every path, so that it does not say whether a token is good. */
+const UNKNOWN_ACCESS =
+  'The access token is unknown, expired or revoked here; tokens of connections work only at /mcp.'
 const NO_SESSION = 'The request has no session cookie.'
 const SESSION_OVER =
   'The session has ended: it expired, was signed out, or its key was revoked or approver deleted.'
