@@ -12,7 +12,7 @@ const ALL_BYTES_MAX = 30_000
 
 suite('a set of tools', () => {
   const world = opened(() => openTenant('sqlite'))
-  const inbox = prepared(() => world.inbox('agent'))
+  const inbox = prepared(() => world.inbox())
 
   /** The list as the service sends it, and its size. */
   const listed = async (query: string) => {

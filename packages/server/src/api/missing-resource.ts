@@ -14,6 +14,7 @@ type Kind = {
 /** By the path's parameter or, for `{id}`, by the segment before it. */
 const kinds: Readonly<Record<string, Kind>> = {
   idOrClientId: { name: 'pod', list: '/v1/pods' },
+  'by-address': { name: 'inbox with the address', list: '/v1/inboxes' },
   inboxes: { name: 'inbox', prefix: 'inb_', list: '/v1/inboxes' },
   domains: { name: 'domain', prefix: 'dom_', list: '/v1/domains' },
   threads: { name: 'thread', prefix: 'thr_', list: '/v1/inboxes/{id}/threads' },
@@ -79,7 +80,8 @@ function namedIn(path: string, ids: Readonly<Record<string, string>>): Named[] {
   const named = segments.flatMap((segment, index) => {
     if (!segment.startsWith('{')) return []
     const parameter = segment.slice(1, -1)
-    const kind = kinds[parameter === 'id' ? (segments[index - 1] ?? '') : parameter]
+    const before = segments[index - 1] ?? ''
+    const kind = kinds[parameter === 'id' || before === 'by-address' ? before : parameter]
     return [{ kind, id: ids[parameter] ?? '' }]
   })
   return named.every((one): one is Named => one.kind !== undefined && SHOWN_ID.test(one.id))
@@ -88,11 +90,14 @@ function namedIn(path: string, ids: Readonly<Record<string, string>>): Named[] {
 }
 
 function fixOf({ kind: { name, prefix, list }, id }: Named): string {
-  if (name === 'inbox' && id.includes('@')) {
-    return 'Such ids begin with inb_. GET /v1/inboxes/by-address/{address} returns the inbox of an address.'
-  }
+  const byAddress =
+    name === 'inbox' && id.includes('@')
+      ? 'GET /v1/inboxes/by-address/{address} finds an address. '
+      : ''
   const form =
-    prefix === undefined || id.startsWith(prefix) ? '' : `Such ids begin with ${prefix}. `
+    prefix === undefined || id.startsWith(prefix)
+      ? ''
+      : `Such ids begin with ${prefix}. ${byAddress}`
   return list === undefined
     ? `${form}Use the id from the response that created it.`
     : `${form}GET ${list} returns the ids that exist.`

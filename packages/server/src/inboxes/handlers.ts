@@ -74,10 +74,7 @@ export function inboxHandlers(
       inboxes.present(await getInbox(accountId, path.id)),
     'inboxes.getByAddress': async ({ path }, { accountId }) => {
       const found = await findOwnInbox(deps.db, accountId, path.address)
-      if (found === null)
-        throw problem('not_found', 'The account has no inbox with this address.', {
-          fix: 'GET /v1/inboxes lists the inboxes.',
-        })
+      if (found === null) throw notFound()
       return inboxes.present(await getInbox(accountId, found.id))
     },
     'inboxes.update': async ({ path, body }, { accountId }) => {

@@ -171,7 +171,9 @@ onEachEngine('isolation', (engine) => {
     return {
       ...body,
       message,
-      fix: body.fix && String(body.fix).replace(/Such ids begin \S+ \S+ /, ''),
+      fix:
+        body.fix &&
+        String(body.fix).replace(/Such ids begin \S+ \S+ (?:GET \S+ finds an address\. )?/, ''),
     }
   }
 
