@@ -38,9 +38,12 @@ export function noteAnswer(status: number, token: string | undefined): void {
   if (status === 403) void refreshSession()
 }
 
+/** The cookie of the session identifies the person. */
+export const NO_KEY = 'none'
+
 export const client = new Mailroom({
   baseUrl: location.origin,
-  apiKey: 'none',
+  apiKey: NO_KEY,
   fetch: consoleFetch,
   maxRetries: 2,
 })

@@ -1,13 +1,13 @@
 // Requests with upload progress.
 
 import { Mailroom } from '@mailroom/sdk'
-import { consoleFetch, noteAnswer, session } from './session.ts'
+import { consoleFetch, NO_KEY, noteAnswer, session } from './session.ts'
 
 /** A client that reports the uploaded fraction of a body, 0 to 1, which `fetch` cannot do. */
 export function uploadingClient(onProgress: (part: number) => void): Mailroom {
   return new Mailroom({
     baseUrl: location.origin,
-    apiKey: '',
+    apiKey: NO_KEY,
     fetch: (input, init) =>
       typeof init?.body === 'string' || init?.body instanceof Blob
         ? upload(String(input), init, init.body, onProgress)
