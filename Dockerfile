@@ -25,7 +25,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY packages packages
 # The service shows its documentation.
 COPY docs docs
-COPY README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md ./
+COPY README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md tsconfig.json ./
 # The console and the clients are built in this stage, so that the compilers are not in the final image.
 RUN node packages/console/build.ts \
  && node packages/clients/src/build.ts \
