@@ -67,9 +67,12 @@ export const threadStates = [
 export type ThreadState = (typeof threadStates)[number]
 
 /** Whether a message is shown with remote images. */
+/** The first characters of a connection's access token. */
+export const ACCESS_TOKEN_PREFIX = 'mro_'
+
 export const imageModes = ['block', 'show'] as const
 
-/** What a connection of an assistant may do (OAuth scopes). */
+/** The OAuth scopes that a person grants to an assistant. */
 export const connectionScopes = ['mail:read', 'mail:draft', 'mail:send', 'mail:organise'] as const
 export type ConnectionScope = (typeof connectionScopes)[number]
 

@@ -7,7 +7,7 @@ export type EventFeed = {
   /** Null while the connection is open. */
   readonly end: FeedEnd | null
   readonly isSubscribed: boolean
-  /** What the service reported about an accepted subscription. */
+  /** Warnings about an accepted subscription, such as an unknown event type. */
   readonly notices: readonly string[]
   /** The account's newest event when the subscription started; null if unknown. */
   readonly startId: string | null

@@ -9,7 +9,7 @@ import { pause, type Transport } from './transport.ts'
 const SILENCE_MS = 45_000
 const EMPTY_LOG_MS = 2_000
 
-/** The close codes of the WebSocket that stand for the same refusals. */
+/** HTTP statuses, and the WebSocket close codes with the same meaning. */
 const CLOSE_CODES: Readonly<Record<number, number>> = { 401: 4001, 429: 4008 }
 const BROKEN = 1006
 

@@ -35,7 +35,7 @@ export type MailroomOptions = {
   leaseToken?: string
   /** Called before each attempt. It may add fields to `headers`, such as `traceparent`. */
   onRequest?: (request: SentRequest) => void
-  /** Called after each attempt, also if there was no response. */
+  /** Called after each attempt, even one without a response. */
   onResponse?: (response: ReceivedResponse) => void
 }
 

@@ -1,4 +1,4 @@
-// What a model must know before it calls a tool.
+// Instructions for the model, to be read before it calls a tool.
 
 import type { Access } from './access.ts'
 import { allTools, offerOf } from './all-tools.ts'

@@ -1,4 +1,4 @@
-// What a connection may use. A restriction reduces the access of a key and never widens it.
+// Limits a connection to some tools, scopes or inboxes. A restriction never widens the access of its key.
 
 import type { ConnectionScope } from '@mailroom/contract/vocabulary.ts'
 

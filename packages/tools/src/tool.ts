@@ -40,9 +40,9 @@ type Annotations = {
 
 export type Tool = Annotations & {
   readonly name: string
-  /** What a connection must be allowed to do. */
+  /** The scope that a connection needs. */
   readonly scope: Scope
-  /** Each of these is enough too. */
+  /** Any of these scopes suffices instead. */
   readonly otherScopes: readonly Scope[]
   readonly title: string
   readonly description: string

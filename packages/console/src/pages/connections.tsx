@@ -108,7 +108,7 @@ function ConnectionTable({
             {connection.clientName}
             <p class="muted text-cell">{connection.clientId}</p>
           </td>
-          <td data-label="May">{connection.scopes.map((scope) => verbs[scope]).join(', ')}</td>
+          <td data-label="May">{connection.scopes.map((scope) => scopeTexts[scope]).join(', ')}</td>
           <td data-label="Inboxes" class="muted">
             {connection.inboxIds === null ? 'All' : plural(connection.inboxIds.length, 'inbox')}
           </td>
@@ -136,7 +136,7 @@ function ConnectionTable({
   )
 }
 
-const verbs: Record<Connection['scopes'][number], string> = {
+const scopeTexts: Record<Connection['scopes'][number], string> = {
   'mail:read': 'read',
   'mail:draft': 'draft',
   'mail:send': 'send',

@@ -95,7 +95,7 @@ function isLast(
   )
 }
 
-/** What was done, and what it means if no other step follows. */
+/** `missing` explains a sign-in that ended after this step. */
 const words: Record<ConnectionStep['step'], { done: string; missing: string | null }> = {
   discovery: {
     done: 'Read the metadata',

@@ -78,7 +78,7 @@ def built(kind: Kind, value: Any) -> Any:
 
 @lru_cache(maxsize=2048)
 def keys_of(name: str) -> Tuple[str, str, str]:
-    """The keys that an attribute may stand for. Most fields of events are in snake_case on the wire."""
+    """The keys to try for an attribute. Most fields of events are snake_case on the wire, all others camelCase."""
     bare = name[:-1] if name.endswith("_") else name
     return name, bare, re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), bare)
 

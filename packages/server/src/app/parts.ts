@@ -94,9 +94,8 @@ export async function openParts(
   const oauth = openOauth({ ...service, budgets, documents })
   const { countDelivery } = metrics
   const deliveries = { ...sends, ...own.receiving, ...delivery, countDelivery }
-  return {
-    ...{ own, service, budgets, events, domains, mail, texts, sends, webhooks, deliveries, oauth },
-  }
+  const shared = { own, service, budgets, events, oauth }
+  return { ...shared, domains, mail, texts, sends, webhooks, deliveries }
 }
 
 /** Excludes the queries of sender authentication. */

@@ -14,7 +14,7 @@ type Page = {
   readonly request: AuthorizationRequest
   /** The request, sealed. */
   readonly sealed: string
-  /** What was wrong with the last entry; null at first. */
+  /** Explains why the form is shown again; null the first time. */
   readonly notice: string | null
   readonly status?: number
 }
@@ -61,7 +61,7 @@ export function consentPage({
       : ''
   const verbs = request.scopes.map(
     (scope) =>
-      `<label><input type="checkbox" name="scope" value="${scope}" checked> ${VERBS[scope]}</label>`,
+      `<label><input type="checkbox" name="scope" value="${scope}" checked> ${SCOPE_TEXTS[scope]}</label>`,
   )
   const ends = [
     ...CONNECTION_DAYS.map((days) => [String(days), `${days} days`] as const),
@@ -96,12 +96,12 @@ ${ends.join('\n')}
   )
 }
 
-const VERBS: Record<ConnectionScope, string> = {
+const SCOPE_TEXTS: Record<ConnectionScope, string> = {
   'mail:read': 'read mail: list, search and open messages and files',
   'mail:draft': 'write drafts, without sending them',
   'mail:send': 'send mail, within the policy of the account',
   'mail:organise':
-    'organise mail: mark, label, claim and delete it; with all inboxes, also create inboxes',
+    'organise mail: mark, label, claim and delete it, and create inboxes if it has access to all',
 }
 
 function intro({

@@ -2,7 +2,12 @@
 
 import { hash } from 'node:crypto'
 import { REDIRECT_URI_LENGTH_MAX } from '@mailroom/contract/connections.ts'
-import { type ConnectionScope, connectionScopes, MCP_PATH } from '@mailroom/contract/vocabulary.ts'
+import {
+  ACCESS_TOKEN_PREFIX,
+  type ConnectionScope,
+  connectionScopes,
+  MCP_PATH,
+} from '@mailroom/contract/vocabulary.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
@@ -15,7 +20,6 @@ export const REUSE_GRACE_MS = 60 * SECOND_MS
 /** A registered client without a connection is removed after this time. */
 export const UNUSED_CLIENT_MS = DAY_MS
 
-export const ACCESS_TOKEN_PREFIX = 'mro_'
 const PREFIXES = { access: ACCESS_TOKEN_PREFIX, refresh: 'mrr_', code: 'mrc_' } as const
 
 /** 238 random bits, so that the digest needs neither salt nor a slow hash. */
@@ -96,7 +100,7 @@ const PRIVATE_USE_SCHEME =
 const URI_CHARACTERS = /^[!-~]+$/
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
-/** What is wrong with a redirect URI, without the URI itself; null if it may be used. */
+/** Explains why a redirect URI is refused, without repeating it; null if it is allowed. */
 export function redirectUriFault(uri: string): string | null {
   if (uri.length > REDIRECT_URI_LENGTH_MAX) return 'is too long'
   if (!URI_CHARACTERS.test(uri) || /["<>\\^`{|}]/.test(uri)) return 'is not a URI'

@@ -2,17 +2,18 @@
 // scopes and inboxes, whatever the tools offer.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
+import { ACCESS_TOKEN_PREFIX } from '@mailroom/contract/vocabulary.ts'
 import { Cache } from '#platform/cache.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Store } from '#store/store.ts'
 import type { ReadDb } from '#store/tables.ts'
-import { ACCESS_TOKEN_PREFIX, hashSecret } from './model.ts'
+import { hashSecret } from './model.ts'
 import { isPermitted, namedInboxes } from './permitted-operations.ts'
 import type { From, RecordStep } from './record-step.ts'
 import { type Connection, findByAccessToken, touchConnection } from './store/connections.ts'
 
-/** Who calls, and what a person granted. */
+/** The caller behind an access token, limited to what a person granted. */
 export type Grant = Pick<Connection, 'accountId' | 'keyId' | 'scopes' | 'inboxIds'> & {
   /** Whether the connection has been neither revoked nor expired since the request began. */
   isLive(): Promise<boolean>

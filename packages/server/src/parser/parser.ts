@@ -39,7 +39,7 @@ const PARSE_MS_MAX = 2 * SECOND_MS
 const PARSE_HEAP_MIB_MAX = 192
 const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
-/** Of one account, whose other conversions then cannot delay those of other accounts. */
+/** Conversions per account, so that one account cannot occupy all workers. */
 const MARKDOWN_AT_ONCE = 1
 const MARKDOWN_WAITING_MAX = 100
 /** Processor time for one view; a message that takes longer is shown as plain text. */

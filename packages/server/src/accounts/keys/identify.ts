@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Auth } from '@mailroom/contract/operation.ts'
-import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
+import { ACCESS_TOKEN_PREFIX, CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import {
   endedSessionCookie,
@@ -119,7 +119,7 @@ export class Identifier {
     }
     const identity = await this.#options.authenticate(token)
     if (!identity) {
-      const isOfConnection = token.startsWith(CONNECTION_TOKEN_PREFIX)
+      const isOfConnection = token.startsWith(ACCESS_TOKEN_PREFIX)
       throw await this.#refuse(presented, isOfConnection ? UNKNOWN_ACCESS : UNKNOWN_TOKEN)
     }
     return admitted(auth, identity, null)
@@ -203,7 +203,6 @@ export function approverDeleted(): AppError {
 }
 
 const UNKNOWN_TOKEN = 'The API key is unknown or revoked.'
-const CONNECTION_TOKEN_PREFIX = 'mro_'
 /** The same at every path, so that it does not say whether a token is good. */
 const UNKNOWN_ACCESS =
   'The access token is unknown, expired or revoked here; tokens of connections work only at /mcp.'
