@@ -136,17 +136,28 @@ async function callerOf(
       return { kind: 'key', accountId: grant.accountId, keyId: grant.keyId, session: null }
     }
   }
+  // Assistants begin without a token, and a host sends the requests of many users: not a failure.
+  if (isOffered && authorization === undefined) throw unauthorized(publicUrl(), {})
   try {
     const asked = { authorization, clientAddress, isSigned: false, headers: {}, isReading: false }
     return await identify('key', asked)
   } catch (error) {
     if (!isOffered || !(error instanceof AppError) || error.code !== 'unauthorized') throw error
-    const failed = authorization === undefined ? {} : { error: 'invalid_token' }
-    throw new AppError('unauthorized', error.message, {
-      headers: { 'www-authenticate': challenge(publicUrl(), failed) },
-      fix: 'Send an API key, or connect the assistant by OAuth.',
-    })
+    throw unauthorized(publicUrl(), { error: 'invalid_token', message: error.message })
   }
+}
+
+function unauthorized(
+  publicUrl: string,
+  {
+    message = 'The Authorization header is missing.',
+    ...failed
+  }: { message?: string; error?: string },
+): AppError {
+  return problem('unauthorized', message, {
+    headers: { 'www-authenticate': challenge(publicUrl, failed) },
+    fix: 'Send an API key, or connect the assistant by OAuth.',
+  })
 }
 
 async function countOne(

@@ -53,7 +53,8 @@ export type ChangedInbox = {
 type CreatedInbox = ChangedInbox & { isNew: boolean }
 
 /**
- * The inbox receives mail immediately. If an inbox has the `clientId`, it is returned unchanged. Errors, checked in this order except for reserved names and
+ * The inbox receives mail immediately. If an inbox has the `clientId`, it is returned unchanged.
+ * Errors, checked in this order except for reserved names and
  * domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
  * `invalid_pod`, `address_taken`, `inbox_limit_reached`, `rate_limit_exceeded`.
  */

@@ -53,6 +53,12 @@ onEachEngine('OAuth', (engine) => {
     assert.deepEqual(await json('/.well-known/oauth-protected-resource'), resource)
   })
 
+  test('a request without a token is never taken for a failed sign-in', async () => {
+    for (let n = 0; n < 70; n++) assert.equal((await callMcp(world, null)).status, 401)
+    const response = await callMcp(world, null)
+    assert.match(response.headers.get('www-authenticate') ?? '', /resource_metadata=/)
+  })
+
   test('the metadata name the public URL, whatever Host a request has', async () => {
     const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' }
     const response = await fetch(`${world.baseUrl}/.well-known/oauth-authorization-server`, {
