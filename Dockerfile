@@ -29,7 +29,7 @@ COPY README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md tsconfig
 # The console and the clients are built in this stage, so that the compilers are not in the final image.
 RUN node packages/console/build.ts \
  && node packages/clients/src/build.ts \
- && rm -rf packages/sdk/dist packages/tools/dist packages/cli/dist node_modules/esbuild node_modules/@esbuild node_modules/typescript node_modules/@typescript node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
+ && rm -rf packages/sdk/dist packages/tools/dist packages/cli/dist node_modules/esbuild node_modules/@esbuild node_modules/fflate node_modules/smol-toml node_modules/typescript node_modules/@typescript node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
 
 FROM debian:trixie-slim AS run
 # A uid that is unlikely to belong to another user of the host.

@@ -19,9 +19,9 @@ await Promise.all(
 )
 const wheel = wheelOf(join(packages, 'sdk-python'))
 const files = {
-  'mailroom-sdk.tgz': npmTarballOf(join(packages, 'sdk')),
-  'mailroom-tools.tgz': npmTarballOf(join(packages, 'tools')),
-  'mailroom-cli.tgz': npmTarballOf(join(packages, 'cli')),
+  'mailroom-sdk.tgz': await npmTarballOf(join(packages, 'sdk')),
+  'mailroom-tools.tgz': await npmTarballOf(join(packages, 'tools')),
+  'mailroom-cli.tgz': await npmTarballOf(join(packages, 'cli')),
   [wheel.name]: wheel.content,
 }
 

@@ -6,7 +6,7 @@ import type { PackedFile } from '#packed-file.ts'
 import { tarballOf } from '#tarball.ts'
 
 /** The folder must have a `dist/`. */
-export function npmTarballOf(folder: string): Buffer {
+export function npmTarballOf(folder: string): Promise<Buffer> {
   const manifest = packedManifest(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')))
   const programs = Object.values((manifest.bin ?? {}) as Record<string, string>)
   const paths = ['LICENSE', 'README.md', ...globSync('dist/**/*.*', { cwd: folder }).sort()]

@@ -12,5 +12,5 @@ if (isDry !== 'true') {
   const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'))
   const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`
   const destination = resolve(INIT_CWD, npm_config_pack_destination ?? '.')
-  writeFileSync(join(destination, file), npmTarballOf('.'))
+  writeFileSync(join(destination, file), await npmTarballOf('.'))
 }

@@ -3,13 +3,15 @@
 import { hash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Zippable, zipSync } from 'fflate'
+import { parse } from 'smol-toml'
 import type { PackedFile } from '#packed-file.ts'
-import { zipOf } from '#zip.ts'
 
-export type Wheel = { readonly name: string; readonly content: Buffer }
+export type Wheel = { readonly name: string; readonly content: Uint8Array }
 
 export function wheelOf(folder: string): Wheel {
-  const project = readProject(readFileSync(join(folder, 'pyproject.toml'), 'utf8'))
+  const toml = readFileSync(join(folder, 'pyproject.toml'), 'utf8')
+  const { project } = Object(parse(toml)) as { project: Project }
   const version = versionIn(folder)
   const escaped = project.name.replaceAll(/[-_.]+/g, '_').toLowerCase()
   const info = `${escaped}-${version}.dist-info`
@@ -29,6 +31,17 @@ export function wheelOf(folder: string): Wheel {
   }
 }
 
+/** The first day that the format knows. */
+const MTIME = new Date(1980, 0, 1)
+const UNIX = 3
+const FILE_MODE = 0o100644 << 16
+
+/** The same files make the same bytes. */
+function zipOf(files: readonly PackedFile[]): Uint8Array {
+  const entries: Zippable = Object.fromEntries(files.map(({ path, content }) => [path, content]))
+  return zipSync(entries, { level: 9, mtime: MTIME, os: UNIX, attrs: FILE_MODE })
+}
+
 const WHEEL = `Wheel-Version: 1.0
 Generator: mailroom
 Root-Is-Purelib: true
@@ -39,53 +52,17 @@ function recordLine({ path, content }: PackedFile): string {
   return `${path},sha256=${hash('sha256', content, 'base64url')},${content.length}`
 }
 
+/** The fields of pyproject.toml (PEP 621) that a wheel contains. */
 type Project = {
   readonly name: string
   readonly description: string
   readonly readme: string
-  readonly requiresPython: string
-  readonly license: string
+  readonly 'requires-python': string
+  readonly license: { readonly text: string }
   readonly keywords: readonly string[]
   readonly classifiers: readonly string[]
   readonly dependencies: readonly string[]
-  readonly extras: Readonly<Record<string, readonly string[]>>
-}
-
-/** Reads the tables of pyproject.toml whose values are strings and arrays of strings. */
-function readProject(toml: string): Project {
-  const project = readTable(toml, 'project')
-  const extras = readTable(toml, 'project.optional-dependencies')
-  return {
-    name: stringOf(project, 'name'),
-    description: stringOf(project, 'description'),
-    readme: stringOf(project, 'readme'),
-    requiresPython: stringOf(project, 'requires-python'),
-    license: /text\s*=\s*"([^"]+)"/.exec(project.get('license') ?? '')?.[1] ?? '',
-    keywords: stringsOf(project, 'keywords'),
-    classifiers: stringsOf(project, 'classifiers'),
-    dependencies: stringsOf(project, 'dependencies'),
-    extras: Object.fromEntries([...extras.keys()].map((name) => [name, stringsOf(extras, name)])),
-  }
-}
-
-/** The values as they are written, by their keys. */
-function readTable(toml: string, name: string): Map<string, string> {
-  const start = `\n${toml}`.indexOf(`\n[${name}]\n`)
-  if (start < 0) return new Map()
-  const table = toml.slice(start + name.length + 3).split(/^\[[\w.-]+\]$/m, 1)[0] ?? ''
-  const pairs = table.matchAll(/^([\w-]+)\s*=\s*(\[[^\]]*(?:\[[^\]]*\][^\]]*)*\]|.*)$/gm)
-  return new Map(Array.from(pairs, ([, key = '', value = '']) => [key, value]))
-}
-
-function stringOf(table: ReadonlyMap<string, string>, key: string): string {
-  const value: unknown = JSON.parse(table.get(key) ?? 'null')
-  if (typeof value !== 'string') throw new Error(`pyproject.toml has no string ${key}`)
-  return value
-}
-
-function stringsOf(table: ReadonlyMap<string, string>, key: string): string[] {
-  const value = (table.get(key) ?? '[]').replace(/,\s*\]$/, ']')
-  return JSON.parse(value) as string[]
+  readonly 'optional-dependencies': Readonly<Record<string, readonly string[]>>
 }
 
 function versionIn(folder: string): string {
@@ -101,7 +78,7 @@ function readme(folder: string, project: Project): string {
 
 /** Core metadata 2.1. */
 function metadataOf(project: Project, version: string, description: string): string {
-  const extras = Object.entries(project.extras).flatMap(([extra, needs]) => [
+  const extras = Object.entries(project['optional-dependencies']).flatMap(([extra, needs]) => [
     `Provides-Extra: ${extra}`,
     ...needs.map((need) => `Requires-Dist: ${need}; extra == "${extra}"`),
   ])
@@ -110,10 +87,10 @@ function metadataOf(project: Project, version: string, description: string): str
     `Name: ${project.name}`,
     `Version: ${version}`,
     `Summary: ${project.description}`,
-    `License: ${project.license}`,
+    `License: ${project.license.text}`,
     `Keywords: ${project.keywords.join(',')}`,
     ...project.classifiers.map((classifier) => `Classifier: ${classifier}`),
-    `Requires-Python: ${project.requiresPython}`,
+    `Requires-Python: ${project['requires-python']}`,
     'Description-Content-Type: text/markdown',
     'License-File: LICENSE',
     ...project.dependencies.map((need) => `Requires-Dist: ${need}`),
