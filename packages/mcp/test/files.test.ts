@@ -19,6 +19,20 @@ onEachTransport('files', (open, connect) => {
   const inbox = prepared(() => world.inbox('agent'))
   const tools = opened(() => connect(world))
 
+  test('a file that was not uploaded yet is named as the model named it', LIMIT, async () => {
+    const told = await tools.call('upload_link', { filename: 'late.pdf' })
+    const [, uploadId = ''] = /files: \["(upl_\w+)"\]/.exec(told) ?? []
+    const mail = { to: 'bob@firm.example', subject: 'Report', body: 'See the file.' }
+    const refused = await tools.refusal('send_mail', {
+      inbox: inbox.id,
+      ...mail,
+      files: [uploadId],
+    })
+    assert.match(refused, /^An entry of files is not an upload/)
+    assert.match(refused, /Upload the file to a URL of upload_link first/)
+    assert.doesNotMatch(refused, /attachments|POST/)
+  })
+
   test('an agent mails a PDF of 6 MB from its shell without reading it', LIMIT, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'files-'))
     try {

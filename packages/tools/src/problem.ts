@@ -27,6 +27,12 @@ export function isExpected(thrown: unknown): boolean {
   )
 }
 
+/** Models name these in `files`. */
+const FILE_REFERENCE = /^attachments\[\d+\]\.(?:uploadId|messageId)$/
+const FILE_FIELD = /The field "attachments\[\d+\]\.\w+"/
+const FILE_FIX =
+  'Upload the file to a URL of upload_link first, and name its id; or name a file of a message: msg_…/filename.'
+
 function explainRefusal(error: MailroomError): string {
   if (error.status === 401) {
     return 'The service refused the API key: it is missing, unknown or revoked. No tool can fix this. Tell the person that this connection needs another key (MAILROOM_API_KEY, or the Authorization header).'
@@ -38,9 +44,11 @@ function explainRefusal(error: MailroomError): string {
   const { retryAfterSeconds } = error
   const wait = retryAfterSeconds === null ? '' : `Wait ${retryAfterSeconds} seconds first.`
   const reference = `(${[error.code, error.requestId].filter(Boolean).join(', ')})`
+  const isOfFile = error.details.some(({ path }) => FILE_REFERENCE.test(path))
+  const message = isOfFile ? error.message.replace(FILE_FIELD, 'An entry of files') : error.message
   const sentences = [
-    oneLine(error.message, MESSAGE_LENGTH_MAX),
-    oneLine(error.fix ?? ''),
+    oneLine(message, MESSAGE_LENGTH_MAX),
+    oneLine(isOfFile ? FILE_FIX : (error.fix ?? '')),
     wait,
     reference,
   ]
